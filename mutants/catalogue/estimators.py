@@ -48,6 +48,24 @@ MUTANTS = (
         tests=("tests/estimators/test_coverage.py::test_the_unbiased_bound_is_exact",),
     ),
     Mutant(
+        name="totals-without-hidden-pairs",
+        harm="The interval of a total leaves out people with pairs that are not shown, and misses the truth.",
+        target="shuffledp.histogram.cross_table:_Cells.row",
+        pattern="_times(hidden, self._unseen) + high",
+        replacement="high",
+        tests=(
+            "tests/histogram/test_cross_table.py::test_intervals_of_totals_hold_where_many_pairs_are_hidden[False]",
+        ),
+    ),
+    Mutant(
+        name="grand-total-of-everyone",
+        harm="The interval of the grand total counts people without a pair who are hidden.",
+        target="shuffledp.histogram.cross_table:_total",
+        pattern="hidden * bounds.unreported_high",
+        replacement="0 * bounds.unreported_high",
+        tests=("tests/histogram/test_cross_table.py::test_the_grand_total_is_bounded_by_those_without_a_pair",),
+    ),
+    Mutant(
         name="estimate-keeps-data-order",
         harm="Values are listed in the order of the data's rows.",
         target="shuffledp.estimators.base:in_order",

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from shuffledp.errors import (
         BudgetError,
         DataError,
+        LabelError,
         MissingExtraError,
         ParameterError,
         ShuffledpError,
@@ -52,6 +53,7 @@ __getattr__, __dir__ = lazy_names(
         "errors": (
             "BudgetError",
             "DataError",
+            "LabelError",
             "MissingExtraError",
             "ParameterError",
             "ShuffledpError",
@@ -92,6 +94,7 @@ __all__ = [
     "Edges",
     "Estimate",
     "Histogram",
+    "LabelError",
     "Ledger",
     "MissingExtraError",
     "ParameterError",

@@ -5,6 +5,7 @@ ShuffledpError
 |   |-- TooFewUsersError             the guarantee needs more people; carries the smallest number
 |   `-- BudgetError                  a release is over the limit of its ledger; carries the epsilon that would fit
 |-- DataError (ValueError)           values, messages or counts that do not fit the protocol
+|   |-- LabelError (KeyError)        a label that a histogram cannot have; the message names the nearest ones
 |   |-- TaskError                    an invalid task file
 |   |-- BrokenPromiseError           a task whose parameters give less privacy than it claims, or than the client allows
 |   `-- RefusedError                 a report that the server refused, and why; retrying does not help
@@ -43,6 +44,12 @@ class BudgetError(ParameterError):
 
 class DataError(ShuffledpError, ValueError):
     """Values, messages or counts do not fit the protocol."""
+
+
+class LabelError(DataError, KeyError):
+    """A label that a histogram cannot have."""
+
+    __str__ = Exception.__str__  # a KeyError would print its message in quotes
 
 
 class TaskError(DataError):

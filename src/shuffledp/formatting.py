@@ -22,6 +22,23 @@ def readable(number: int) -> str:
     return f"{number:,}" if number.bit_length() <= 64 else f"about 2^{number.bit_length() - 1}"
 
 
+class LargeInteger(int):
+    """A whole number of more than 64 bits, which prints in few characters; Python prints at most 4,300 digits."""
+
+    def __str__(self) -> str:
+        return readable(int(self))
+
+    __repr__ = __str__
+
+    def __format__(self, specification: str) -> str:
+        return format(str(self), specification.replace(",", ""))
+
+
+def printable(number: int) -> int:
+    """Return a number that can be printed, whatever its size."""
+    return number if number.bit_length() <= 64 else LargeInteger(number)
+
+
 def at_most(bound: float) -> str:
     """Format an upper bound on a number of people, rounded up so that it still holds."""
     return f"{math.ceil(bound):,}" if math.isfinite(bound) else "any number of"

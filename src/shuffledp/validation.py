@@ -9,7 +9,7 @@ from difflib import get_close_matches
 from typing import Any
 
 from shuffledp.errors import ParameterError
-from shuffledp.formatting import readable
+from shuffledp.formatting import printable, readable
 
 MOST_USERS = 10**12
 MOST_VALUES = 256
@@ -24,12 +24,12 @@ LEAST_BETA = 1e-15
 
 
 def whole(name: str, value: Any, *, minimum: int = 1) -> int:
-    """Return a whole number of at least `minimum`, as an exact Python int."""
+    """Return a whole number of at least `minimum`, as an exact Python int that can be printed."""
     if isinstance(value, bool) or not isinstance(value, numbers.Integral):
         raise ParameterError(f"{name} must be a whole number (an int), got {_shown(value)}")
     if value < minimum:
         raise ParameterError(f"{name} must be at least {minimum}, got {int(value)}")
-    return int(value)
+    return printable(int(value))
 
 
 def real(name: str, value: Any) -> float:

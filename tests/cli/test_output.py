@@ -130,17 +130,16 @@ def bars(text):
     return [sum(map(line.count, "█▒#.")) for line in text.splitlines() if re.search(r"^│ v\d", line)]
 
 
-def test_bars_of_a_heavy_tail_differ(capsys):
-    """A million people hold one value, hundreds the others: a linear scale would show a single bar."""
+def test_bars_of_a_heavy_tail_are_linear_too(capsys):
+    """A million people hold one value, hundreds the others."""
     counts = {"v0": 10**6, **{f"v{at}": 100 + 39 * at for at in range(1, 41)}}
     publish(private_histogram(Counter(counts), epsilon=1, delta=1e-6), out=[], top=15, as_json=False)
     shown = capsys.readouterr().out
     lengths = bars(shown)
     assert len(lengths) == 20
     assert lengths == sorted(lengths, reverse=True)
-    assert 3 <= lengths[-1] < lengths[1] < lengths[0] == 21
-    assert "logarithmic" in shown
-    assert "bars x" not in shown
+    assert (lengths[1], lengths[0]) == (1, 21)
+    assert "logarithmic" not in shown
 
 
 def test_bars_of_like_values_are_linear(capsys):

@@ -21,7 +21,7 @@ def _huge():
 
 def _heavy():
     counts = np.maximum(10**6 / np.arange(1, 1001) ** 1.3, 300).astype(np.int64)
-    return private_histogram(np.repeat(np.arange(1000), counts), **GUARANTEE, protocol="hist")
+    return private_histogram(np.repeat([f"v{at}" for at in range(1000)], counts), **GUARANTEE, protocol="hist")
 
 
 def _pairs():
@@ -85,6 +85,9 @@ CASES = {
         domain=[f"v{at}" for at in range(28)] + ["a", "b"],
         estimator="unbiased",
         drop_missing=True,
+    ),
+    "numbers": lambda: private_histogram(  # as text, like a column of a CSV file, with a gap
+        np.repeat([str(at) for at in range(20, 95) if at != 60], 300), **GUARANTEE
     ),
     "ages": _ages,
     "months": _months,

@@ -38,7 +38,7 @@ def test_the_number_of_values_is_the_same_everywhere(release, capsys):
     text = page(release)
     assert "Table: 31 values<" in text
     assert f"{len(estimate)} values" not in text + release.to_json() + str(release)
-    assert "and 21 more values" in str(release)
+    assert "and 16 more values" in str(release)
     publish(release, out=[], top=15, as_json=False)
     hidden = int(re.search(r"\.\.\. (\d+) more \.\.\.", capsys.readouterr().out)[1])
     assert hidden == 31 - 15

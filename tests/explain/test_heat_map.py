@@ -11,7 +11,7 @@ from shuffledp import Domain, Edges, SparseHistogram, private_histogram
 from shuffledp.cli.release_output import show_two_way, two_way
 from shuffledp.explain.heat_map import can_be_mapped, draw_heat_map, heat_map
 from shuffledp.explain.page import page
-from shuffledp.histogram.cross_table import cross_table
+from shuffledp.histogram.cross_table import cross_table, margin
 from shuffledp.histogram.labels import Absent
 from tests.explain.cases import CASES
 
@@ -33,7 +33,7 @@ def release():
 def cells(html):
     """Return the numbers of the table, row by row."""
     body = html.split("<tbody>")[1]
-    return [re.findall(r"<td[^>]*>([^<]*)</td>", row) for row in body.split("</tr>") if "<td" in row]
+    return [re.findall(r"<td[^>]*>([^<]*)<", row) for row in body.split("</tr>") if "<td" in row]
 
 
 def test_the_table_has_every_pair_in_its_row_and_column_and_sums(release):
@@ -53,9 +53,11 @@ def test_labels_are_escaped_and_hidden_pairs_are_explained(release):
     html = heat_map(release.estimate, column="<i>")
     assert "<b>" not in html
     assert "&lt;b&gt;FR&lt;/b&gt;" in html
-    assert "A pair with a dash is not shown; at most" in html
+    assert "A pair with a dash is not shown: at most" in html
     assert "(missing)" in html
-    assert "The grand total is the sum of the estimates; 7,000 people took part." in html
+    assert "7,000 people took part." in html
+    for total in (*margin(release.estimate, 0), *margin(release.estimate, 1), cross_table(release.estimate).total):
+        assert f"{round(total.count):,}<small>{total.low:,} to {total.high:,}</small>" in html
 
 
 def test_the_page_shows_it_where_labels_are_pairs_and_only_there(release):
@@ -92,10 +94,15 @@ def test_a_picture(release):
 def test_a_table_on_the_terminal(release):
     table = two_way(release.estimate, column="country x age")
     names = [str(column.header) for column in table.columns]
-    assert names == ["country x age", "below 18", "18 to below 65", "65 and above", "total"]
-    assert table.row_count == 4
+    assert names == ["country x age", "below 18", "18 to below 65", "65 and above", "total", "95% interval"]
+    assert table.row_count == 5
     assert list(table.columns[1].cells)[0] == f"{round(release.estimate[('DE', 'below 18')]):,}"  # noqa: RUF015
-    assert list(table.columns[-1].cells)[-1] == f"{round(release.estimate.counts.sum()):,}"
+    total, ends = list(table.columns[-2].cells)[-2:]
+    assert total == f"{round(release.estimate.counts.sum()):,}"
+    assert " ".join(ends.split()) == f"{cross_table(release.estimate).total.low:,} to 7,000"
+    country = margin(release.estimate, 0)[0]
+    assert next(iter(table.columns[-1].cells)) == f"{country.low:,} to {country.high:,}"
+    assert f"-: not shown, at most {release.estimate.simultaneous.unreported_high} people" in table.caption
 
 
 def test_people_without_a_pair_are_not_in_the_total():
@@ -103,7 +110,7 @@ def test_people_without_a_pair_are_not_in_the_total():
     estimate = private_histogram(rows, column=["sex", "age"], where="x > 0", epsilon=1, delta=1e-6).estimate
     gone = estimate[Absent(most=0)]
     assert gone > 1000
-    assert cross_table(estimate).total == pytest.approx(estimate.counts.sum() - gone)
+    assert cross_table(estimate).total.count == pytest.approx(estimate.counts.sum() - gone)
     everything, part = (cross_table(estimate, most_rows=most).total for most in (2, 1))
     assert everything == part
 

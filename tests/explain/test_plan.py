@@ -9,10 +9,10 @@ ASKED = {"epsilon": 1, "delta": 1e-6}
 def test_a_recommendation_has_the_error_the_detection_limit_and_the_messages():
     found = plan(users=10**6, bins=10**5, **ASKED)
     assert headline(found) == "1,000,000 people, 100,000 possible values, epsilon 1, delta 1e-6"
-    assert recommendation(found) == [str(found)]
-    assert str(found) == (
+    assert recommendation(found) == [
         "Recommended: dummy. Error at most 36 people (0.0036%), detection limit 71 people, 5.27 messages per person."
-    )
+    ]
+    assert str(found).splitlines()[-1:] == recommendation(found)
     assert recommendation(found, held=True) == [
         "Recommended: dummy. Error at most 36 people (0.0036%), detection limit 71 people."
     ]

@@ -211,3 +211,43 @@ def test_a_stored_release_of_pairs_comes_back():
     again = Release.from_json(pairs.to_json())
     assert sorted(map(str, again.estimate.labels.tolist())) == sorted(map(str, counts))
     assert again.estimate.labels.tolist() == pairs.estimate.labels[np.argsort(-pairs.estimate.counts)].tolist()
+
+
+def test_the_grand_total_is_bounded_by_those_without_a_pair():
+    seen = estimate_of(
+        [10, 20, 30, 25, 9, 6, 50], [8] * 7, [60] * 7, people=150, domain=PAIRS.with_absent(1), padding_bins=1, bins=7
+    )
+    assert triples([cross_table(seen).total]) == [("total", 100, 90, 142)]
+    hidden = estimate_of([60, 38], [10, 5], [65, 40], symbols=[0, 3], people=100, unreported=4,
+                         domain=PAIRS.with_absent(1), padding_bins=1, bins=7)  # fmt: skip
+    assert triples([cross_table(hidden).total]) == [("total", 98, 96, 100)]
+    everyone = estimate_of([60, 30], [55, 25], [65, 35], symbols=[0, 3], people=100, unreported=4)
+    assert triples([cross_table(everyone).total]) == [("total", 90, 90, 100)], "all 100 people have a pair"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("where", [False, True])
+def test_intervals_of_totals_hold_where_many_pairs_are_hidden(where):
+    """Of a row, half of the people are in pairs of three people each, which are never shown.
+
+    The intervals of all totals hold at once with probability 0.95: more than 27 of 200 releases fail with probability
+    below 1e-6, even if each failed with probability 0.05.
+    """
+    domain, absent = Domain.implicit(2**64), 300 if where else 0
+    truth = {("a", "x"): 2000, ("a", "y"): 500, ("b", "x"): 900}
+    truth |= {("a", f"rare {at}"): 3 for at in range(700)}
+    people = sum(truth.values()) + absent
+    counts = {**truth, **({Absent(most=0): absent} if where else {})}
+    protocol = SparseHistogram.calibrate(users=people, bins=2**64, epsilon=1, delta=1e-6, padding_bins=int(where))
+    failed = missed = 0
+    for seed in range(200):
+        tally = protocol.sample_tally(counts, rng=np.random.default_rng(seed))
+        estimate = protocol.estimate(tally, domain=domain.with_absent(1) if where else domain)
+        table = cross_table(estimate)
+        sums = {row.label: row for row in (*table.row_sums, *table.column_sums, table.total)}
+        true = {"a": 4600, "b": 900, "x": 2900, "y": 500, "total": people - absent}
+        failed += any(not sums[name].low <= number <= sums[name].high for name, number in true.items())
+        high = dict(zip(estimate.keys(), estimate.simultaneous.high.tolist(), strict=True))
+        missed += high.get(("a", "x"), 0) + high.get(("a", "y"), 0) < 4600
+    assert failed <= 27
+    assert missed == 200, "bounds of the shown pairs alone would miss the truth"

@@ -117,7 +117,7 @@ def test_labels_survive_the_whole_path():
     assert set(estimate.labels) == {"cat", "dog"}
     assert estimate["dog"] == pytest.approx(2500, abs=40)
     assert estimate["emu"] == 0
-    with pytest.raises(DataError, match="not in the domain"):
+    with pytest.raises(DataError, match="must be in the domain of 3 possible values"):
         estimate["fox"]
 
 

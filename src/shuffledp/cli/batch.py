@@ -139,7 +139,7 @@ def count(
     force: given.Force = False,
     json: given.Json = False,
     explain: given.Explain = False,
-    top: given.Top = 15,
+    top: given.Top = None,
     engine: EngineName = None,
     master: Master = None,
 ) -> None:
@@ -163,7 +163,7 @@ def count(
     from shuffledp.explain.files import check_writable
     from shuffledp.validation import whole
 
-    whole("top", top)
+    whole("top", 1 if top is None else top)
     check_ledger(ledger)
     inputs = [*find_tables(files), task, key, *([] if ledger is None else [ledger])]
     for path in out:

@@ -339,7 +339,7 @@ def _show_machine(machine: OneMachine, outcome: Outcome, *, explain: bool, as_js
     if as_json:
         print_json(_plain(machine, outcome))
         return
-    publish(outcome.release, out=[], top=15, as_json=False, explain=explain)
+    publish(outcome.release, out=[], top=None, as_json=False, explain=explain)
     reported = counted(outcome.people_in_release, "person", things="people")
     batches = counted(outcome.batches, "batch", things="batches")
     waiting = f" {outcome.waiting:,} wait for the next batch of {machine.users:,}." if outcome.waiting else ""

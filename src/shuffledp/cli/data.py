@@ -64,7 +64,7 @@ def run(
     quantiles: given.Quantiles = None,
     ranges: given.Ranges = False,
     beta: given.Beta = 0.05,
-    top: given.Top = 15,
+    top: given.Top = None,
     evaluate: Annotated[
         bool, flag("--evaluate", "NOT PRIVATE: add the true error, for tests on data you own.", panel=RESULT)
     ] = False,
@@ -102,7 +102,7 @@ def run(
     from shuffledp.release.private_histogram import private_histogram
     from shuffledp.validation import whole
 
-    whole("top", top)
+    whole("top", 1 if top is None else top)
     check_ledger(ledger)
     shares = None if quantiles is None else parse_shares(quantiles)
     data = find_files(files, delimiter=delimiter, encoding=encoding, format=format)
@@ -293,7 +293,7 @@ def demo(
     people: Annotated[int, option("NUMBER", "How many people to sample.", parser=whole_number)] = 200_000,
     epsilon: given.Epsilon = 1.0,
     delta: given.Delta = 1e-6,
-    top: given.Top = 15,
+    top: given.Top = None,
     data: Annotated[Path, option("FILE", "Where to write the sampled people, as Parquet.", panel=RESULT)] = Path(
         "surnames.parquet"
     ),
@@ -322,7 +322,7 @@ def demo(
             f"people must be at most {_MOST_PEOPLE:,}, since the demo makes them in memory; got {readable(people)}. "
             "For more, use run on files of your own"
         )
-    whole("top", top)
+    whole("top", 1 if top is None else top)
     Target(users=people, bins=1, epsilon=epsilon, delta=delta)  # checked before anything is written
     if data.suffix != ".parquet":
         raise ParameterError(f"data must be a name that ends in .parquet, got {data}")

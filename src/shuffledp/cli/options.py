@@ -123,7 +123,15 @@ Quantiles = Annotated[
 Ranges = Annotated[
     bool, flag("--ranges", "Count ranges of ordered values: distribution function and quantiles.", panel=RESULT)
 ]
-Top = Annotated[int, option("NUMBER", "Number of the largest values to show.", panel=RESULT, parser=whole_number)]
+Top = Annotated[
+    int | None,
+    option(
+        "NUMBER",
+        "Number of the largest values to show; default: 15, or 62 of ordered values.",
+        panel=RESULT,
+        parser=whole_number,
+    ),
+]
 Force = Annotated[bool, flag("--force", "Overwrite existing files.", panel=RESULT)]
 Explain = Annotated[bool, flag("--explain", "Print the details too.", panel=RESULT)]
 Json = Annotated[bool, flag("--json", "Print the whole result as JSON.", panel=RESULT)]

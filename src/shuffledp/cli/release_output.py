@@ -35,9 +35,17 @@ from shuffledp.explain.heat_map import can_be_mapped
 from shuffledp.explain.ledger import spent_note
 from shuffledp.explain.page import short_edges
 from shuffledp.explain.protocols import within
-from shuffledp.explain.release import curator_tip, evaluation_sentence, lines, paragraphs, warning_sentences
+from shuffledp.explain.release import (
+    curator_tip,
+    evaluation_sentence,
+    lines,
+    more_values,
+    paragraphs,
+    warning_sentences,
+)
+from shuffledp.explain.series import Series, is_condensed, series_of, text_series
 from shuffledp.formatting import at_most, confidence, counted, percent_at_most, shown
-from shuffledp.histogram.cross_table import cross_table
+from shuffledp.histogram.cross_table import CrossTable, cross_table
 from shuffledp.histogram.estimate import Estimate, Row, values_among
 from shuffledp.histogram.ordered_estimate import OrderedEstimate
 from shuffledp.ledger import Spent
@@ -68,19 +76,26 @@ def two_way(estimate: Estimate, *, column: str) -> Table | None:
     table = cross_table(estimate, most_rows=MOST_ROWS + 1, most_columns=MOST_COLUMNS + 1)
     if len(table.rows) > MOST_ROWS or len(table.columns) > MOST_COLUMNS:
         return None
-    caption = "totals are sums of estimates"
-    if np.isnan(table.counts).any():
-        caption = "- is not shown; totals are sums of the estimates that are shown"
-    found = Table(caption=caption, caption_justify="left")
+    found = Table(caption=_about_totals(estimate, table), caption_justify="left")
     found.add_column(Text(shown(column, width=24)), overflow="fold")
-    for name in (*table.columns, "total"):
+    sure = f"{confidence(estimate.beta)} interval"
+    for name in (*table.columns, "total", sure):
         found.add_column(Text(shown(name, width=16)), justify="right", overflow="fold")
     for name, counts, total in zip(table.rows, table.counts.tolist(), table.row_sums, strict=True):
-        cells = ["-" if np.isnan(count) else f"{round(count):,}" for count in counts]
-        found.add_row(Text(shown(name, width=24)), *cells, f"{round(total.count):,}")
+        cells = ["-" if np.isnan(count) else people(count) for count in counts]
+        found.add_row(Text(shown(name, width=24)), *cells, people(total.count), interval(total))
     found.add_section()
-    found.add_row("total", *(f"{round(total.count):,}" for total in table.column_sums), f"{round(table.total):,}")
+    sums = (*table.column_sums, table.total)
+    found.add_row("total", *(people(total.count) for total in sums), "")
+    found.add_row(sure, *(interval(total).replace(" to ", " to\n") for total in sums), "")
     return found
+
+
+def _about_totals(estimate: Estimate, table: CrossTable) -> str:
+    text = "totals: sums of estimates; intervals include pairs that are not shown"
+    if np.isnan(table.counts).any():
+        text += f"\n-: not shown, at most {counted(estimate.simultaneous.unreported_high, 'person', things='people')}"
+    return text
 
 
 def parse_shares(text: str) -> tuple[float, ...]:
@@ -137,7 +152,9 @@ _NARROWEST_BAR = 9  # shorter bars show nothing
 _MAGNIFIED = 10  # on a linear scale the smallest values would have no bars beside the largest
 
 
-def publish(release: Release, *, out: Iterable[Path], top: int, as_json: bool, explain: bool | None = None) -> None:
+def publish(
+    release: Release, *, out: Iterable[Path], top: int | None, as_json: bool, explain: bool | None = None
+) -> None:
     """Write a release to files and print it, with all paragraphs if `explain`; None for commands without that flag."""
     # before anything is printed, because the reader of stdout may close the pipe
     written = [save(release, path, command=command_of(release.asked)) for path in out]
@@ -151,7 +168,7 @@ def publish(release: Release, *, out: Iterable[Path], top: int, as_json: bool, e
         note_written(path)
 
 
-def _show(release: Release, *, top: int, explain: bool | None) -> None:
+def _show(release: Release, *, top: int | None, explain: bool | None) -> None:
     estimate = release.estimate
     everybody = counted(estimate.people, "person", things="people")
     print_title(f"{shown(release.column)} of {everybody}: {counted(estimate.values_shown, 'value')} shown")
@@ -159,6 +176,8 @@ def _show(release: Release, *, top: int, explain: bool | None) -> None:
         show_quantiles(estimate)
     if len(estimate):
         table = _Lines(release, top=top)
+        if table.condensed:
+            _show_series(estimate)
         without = natural_width(table.drawn(0))
         room = int(min(_WIDEST_BAR, width() - without - _FRAME))
         print_whole(table.drawn(room if room >= _NARROWEST_BAR else 0))
@@ -167,12 +186,13 @@ def _show(release: Release, *, top: int, explain: bool | None) -> None:
     show_two_way(estimate, column=release.column)
     if release.evaluation is not None:
         print_sentence(_comparison(release))
-    for line in (*lines(release), *_tip(release)):
+    *first, protocol = lines(release)
+    if explain is False:
+        protocol += " Details: --explain"
+    for line in (*first, *_tip(release), protocol):
         print_sentence(line)
     if explain:
         print_paragraphs({title: text for title, text in paragraphs(release).items() if title != "Tip"})
-    elif explain is not None:
-        print_sentence("Details: --explain")
 
 
 def _tip(release: Release) -> Iterator[str]:
@@ -189,26 +209,56 @@ def _tip(release: Release) -> Iterator[str]:
 _FRAME = 3  # what one more column takes beside its content
 
 
-class _Lines:
-    """The table of the largest values and, if there are many, the smallest."""
+def _show_series(estimate: Estimate) -> None:
+    """Print all ordered values as columns from left to right."""
+    series = series_of(estimate, most=int(min(_MOST_COLUMNS, max(20, width() - _AXIS))))
+    if series is not None:
+        blocks = {} if Screen().encoding.startswith("utf") else {"blocks": " .:#"}
+        for line in text_series(series, **blocks).splitlines():
+            print_sentence(line)
+        print_sentence(f"all {estimate.values_shown:,} values in order{_averaged(series)}")
 
-    def __init__(self, release: Release, *, top: int) -> None:
-        self._release, self._rows = release, release.estimate.top()
+
+def _averaged(series: Series) -> str:
+    return f"; a column is the average of up to {series.averaged}" if series.averaged > 1 else ""
+
+
+_MOST_COLUMNS = 100
+_AXIS = 14  # characters of the axis of people
+
+
+class _Lines:
+    """The table of the largest values: in order if they have one, else with the smallest if there are many."""
+
+    def __init__(self, release: Release, *, top: int | None) -> None:
+        self._release, estimate = release, release.estimate
+        self._rows = estimate.rows_to_show(top)
         self._truth = _true_counts(release)
-        self._kept = min(top, len(self._rows))
-        if len(in_order := release.estimate.rows_to_show(top)) == len(self._rows):
-            self._rows, self._kept = in_order, len(in_order)
+        self._kept = len(self._rows)
+        self.condensed = is_condensed(self._rows, estimate)
+        """Whether ordered values are left out."""
+
+        if not estimate.in_order:
+            self._rows = estimate.top()
         self._smallest = min(_SMALLEST_SHOWN, max(0, len(self._rows) - self._kept - 1))
         self._scale = Scale.of([*self._rows[: self._kept], *self._rows[len(self._rows) - self._smallest :]])
         self._marks = ("█", "▒") if Screen().encoding.startswith("utf") else ("#", ".")
 
+    def _caption(self, *, bars: bool) -> str | None:
+        """What a reader must know about rows, estimates and bars."""
+        estimate, parts = self._release.estimate, []
+        if self.condensed:
+            parts.append(more_values(estimate, estimate.values_shown - values_among(row.label for row in self._rows)))
+        if bars:
+            parts.append("bar: solid up to the lower end of the interval, shaded above")
+        if any(row.count < 0 for row in self._rows):
+            parts.append("an estimate below 0 is noise around a small count")
+        return "\n".join(parts) or None
+
     def drawn(self, bar: int) -> Table:
         """The table with bars of at most this length; without bars for 0."""
         rows, release = self._rows, self._release
-        caption = "bar: solid up to the lower end of the interval, shaded above"
-        if self._scale.logarithmic:
-            caption += "; logarithmic scale"
-        table = Table(caption=caption if bar else None, caption_justify="left")
+        table = Table(caption=self._caption(bars=bar > 0), caption_justify="left")
         table.add_column(Text(shown(release.column)), overflow="fold")
         sure = f"{confidence(release.estimate.beta)} interval"
         for name in ("estimate", sure, *(["true"] if self._truth else [])):
@@ -224,18 +274,13 @@ class _Lines:
             table.add_row(f"... {hidden:,} more ...", *blank, *([self._about_smallest(bar)] if bar else []))
             table.add_section()
             for row in rows[len(rows) - self._smallest :]:
-                self._add(table, row, bar, factor=self._magnified)
+                self._add(table, row, bar, factor=_MAGNIFIED)
         return table
-
-    @property
-    def _magnified(self) -> int:
-        """The factor by which the bars of the smallest values are magnified."""
-        return 1 if self._scale.logarithmic else _MAGNIFIED
 
     def _about_smallest(self, bar: int) -> str:
         """The caption above the bars of the smallest values, if there is room."""
-        longer = "" if self._magnified == 1 else f"bars x {self._magnified}"
-        caption = f"smallest {self._smallest}" + (f", {longer}" if longer else "")
+        longer = f"bars x {_MAGNIFIED}"
+        caption = f"smallest {self._smallest}, {longer}"
         return caption if len(caption) <= bar else longer
 
     def _add(self, table: Table, row: Row, bar: int, *, factor: int = 1) -> None:

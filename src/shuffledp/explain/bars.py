@@ -1,53 +1,51 @@
 """A histogram as bars: as text, as an HTML table, and on matplotlib axes.
 
-The axis is linear, or logarithmic where a linear axis would hide most bars.
+The axis is linear and starts at 0; a logarithmic one, which starts at 1, is an option.
 """
 
 from __future__ import annotations
 
 import math
 import unicodedata
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
 from shuffledp.errors import MissingExtraError
-from shuffledp.explain.html import render, stylesheet
+from shuffledp.explain.html import render
 from shuffledp.formatting import shown
 
 if TYPE_CHECKING:
     from markupsafe import Markup
 
-_SLIVER = 1 / 20
-"""Share of the longest bar. Shorter bars look alike on a phone."""
-
-_MOST_SLIVERS = 1 / 4
-"""Largest share of slivers, among values with a positive lower bound, on a linear axis."""
-
 _MOST_STEPS = 5
 """Most steps between the marks of an axis, so that their numbers fit the width of a phone."""
 
 
-class Bar(Protocol):
-    """A value to draw: its label, the estimate, and the ends of the interval."""
-
-    @property
-    def label(self) -> Any:
-        """The value."""
+class Reach(Protocol):
+    """An estimate and the ends of its interval."""
 
     @property
     def count(self) -> float:
         """The estimate."""
 
     @property
-    def low(self) -> int:
+    def low(self) -> float:
         """The lower end of the interval."""
 
     @property
-    def high(self) -> int:
+    def high(self) -> float:
         """The upper end of the interval."""
+
+
+class Bar(Reach, Protocol):
+    """A value to draw: its label, the estimate, and the ends of the interval."""
+
+    @property
+    def label(self) -> Any:
+        """The value."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -60,19 +58,13 @@ class Scale:
     logarithmic: bool
 
     @classmethod
-    def of(cls, bars: Sequence[Bar]) -> Scale:
-        """Return an axis on which these bars can be seen."""
-        counts = [bar.count for bar in bars if bar.count > 0]
-        high = max([1.0, *(float(bar.high) for bar in bars), *counts])
-        longest = max(counts, default=1.0)
-        held = [bar.count for bar in bars if bar.low > 0]  # noise around 0 says nothing on any axis
-        slivers = sum(count < _SLIVER * longest for count in held)
-        if slivers <= _MOST_SLIVERS * len(held):
+    def of(cls, bars: Sequence[Reach], *, log: bool = False) -> Scale:
+        """Return an axis for these bars, from 0; from 1 if it is logarithmic."""
+        high = max([1.0, *(float(bar.high) for bar in bars), *(bar.count for bar in bars)])
+        if not log:
             return cls(low=0.0, high=high, step=float(round_step(high, steps=_MOST_STEPS)), logarithmic=False)
-        # the shortest bar is a third of a decade long, but for bars of one or two people
-        first = max(0, math.floor(math.log10(max(min(counts), 1.0) / 2)))
-        decades = math.log10(high) - first
-        return cls(low=10.0**first, high=high, step=10.0 ** math.ceil(decades / _MOST_STEPS), logarithmic=True)
+        high = max(high, 10.0)
+        return cls(low=1.0, high=high, step=10.0 ** math.ceil(math.log10(high) / _MOST_STEPS), logarithmic=True)
 
     def place(self, people: float) -> float:
         """Return where a number of people lies, as a share of the axis; numbers outside lie at the ends."""
@@ -109,9 +101,9 @@ _LONGEST_BAR = 24
 
 
 def text_bars(bars: Sequence[Bar], *, column: str) -> str:
-    """Return a line of text for each bar: label, estimate, interval, bar. The head names a scale that is not linear."""
+    """Return a line of text for each bar: label, estimate, interval, bar."""
     scale = Scale.of(bars)
-    cells = [[shown(column, width=30), "people", "interval", "logarithmic scale" if scale.logarithmic else ""]]
+    cells = [[shown(column, width=30), "people", "interval", ""]]
     cells += [[shown(bar.label, width=30), people(bar.count), interval(bar), _drawn(bar, scale)] for bar in bars]
     widths = [max(_width(row[at]) for row in cells) for at in range(3)]
     return "\n".join(
@@ -145,7 +137,7 @@ def _padded(text: str, width: int) -> str:
     return text + " " * (width - _width(text))
 
 
-_PERCENT_PER_DIGIT = 2.3
+PERCENT_PER_DIGIT = 2.3
 """Width of a digit in per cent of an axis on a phone: 7 of 310 pixels."""
 
 _EDGE = 10
@@ -180,42 +172,21 @@ def html_bars(bars: Sequence[Bar], *, column: str, width: int = 60) -> Markup:
     )
 
 
-def notebook(
-    bars: Sequence[Bar],
-    *,
-    column: str,
-    title: str,
-    summary: str,
-    cautions: Iterable[str] = (),
-    below: Iterable[str] = (),
-) -> Markup:
-    """Render what a notebook shows of a histogram: cautions, a title, bars with their style, and lines below."""
-    return render(
-        "notebook.html",
-        cautions=cautions,
-        title=title,
-        summary=summary,
-        style=stylesheet("bars.css"),
-        bars=html_bars(bars, column=column) if bars else "",
-        below=below,
-    )
-
-
 def _marks(scale: Scale) -> list[dict[str, str]]:
     """The numbers below the axis, without those that would touch the previous one on a narrow screen."""
     found, free = [], 0.0
     for mark in scale.marks:
         text, place = f"{mark:,.10g}", 100 * scale.place(mark)
         anchor = "start" if place < _EDGE else "end" if place > 100 - _EDGE else "middle"
-        width = _PERCENT_PER_DIGIT * len(text)
+        width = PERCENT_PER_DIGIT * len(text)
         begin = place - {"start": 0.0, "middle": width / 2, "end": width}[anchor]
         if begin >= free:
             found.append({"x": f"{place:.2f}%", "anchor": anchor, "text": text})
-            free = begin + width + _PERCENT_PER_DIGIT
+            free = begin + width + PERCENT_PER_DIGIT
     return found
 
 
-_BAR, _INTERVAL = "#5b8dc9", "#1f3a5f"
+BAR_COLOUR, INTERVAL_COLOUR = "#5b8dc9", "#1f3a5f"
 _INCHES_PER_BAR, _INCHES_BESIDE = 0.28, 0.9
 
 
@@ -229,15 +200,15 @@ def new_axes(bars: int) -> Any:
     return pyplot.subplots(figsize=(8, height), layout="constrained")[1]
 
 
-def draw_bars(axes: Any, bars: Sequence[Bar]) -> Any:
+def draw_bars(axes: Any, bars: Sequence[Bar], *, log: bool = False) -> Any:
     """Draw bars with intervals and numbers on matplotlib axes, the first on top; return the axes."""
-    scale, places = Scale.of(bars), np.arange(len(bars))
+    scale, places = Scale.of(bars, log=log), np.arange(len(bars))
     counts = np.array([max(bar.count, scale.low) for bar in bars])
     low, high = (np.maximum([getattr(bar, end) for bar in bars], scale.low) for end in ("low", "high"))
-    axes.barh(places, counts - scale.low, left=scale.low, color=_BAR, height=0.72)
-    axes.hlines(places, low, high, color=_INTERVAL, linewidth=1.6)
+    axes.barh(places, counts - scale.low, left=scale.low, color=BAR_COLOUR, height=0.72)
+    axes.hlines(places, low, high, color=INTERVAL_COLOUR, linewidth=1.6)
     for ends in (low, high):
-        axes.vlines(ends, places - 0.16, places + 0.16, color=_INTERVAL, linewidth=1.3)
+        axes.vlines(ends, places - 0.16, places + 0.16, color=INTERVAL_COLOUR, linewidth=1.3)
     for place, bar, end in zip(places, bars, np.maximum(high, counts), strict=True):
         axes.annotate(
             people(bar.count), (end, place), xytext=(5, 0), textcoords="offset points", va="center", fontsize="small"

@@ -54,7 +54,7 @@ def heat_map(estimate: Estimate, *, column: str) -> Markup:
             for at, (name, total) in enumerate(zip(table.rows, table.row_sums, strict=True))
         ],
         column_sums=table.column_sums,
-        total=table.total,
+        grand_total=table.total,
         scrolls=len(table.columns) >= _WIDER_THAN_A_PHONE,
         caption=caption(estimate, table),
     )
@@ -76,15 +76,15 @@ def caption(estimate: Estimate, table: CrossTable) -> str:
     text = "Each cell is the estimated number of people with that pair. A stronger colour means more people."
     if np.isnan(table.counts).any():
         most = counted(estimate.simultaneous.unreported_high, "person", things="people")
-        text += f" A pair with a dash is not shown; at most {most} have it."
+        text += f" A pair with a dash is not shown: at most {most} have it."
     if estimate.padding_bins:
         text += " People without a pair are not in the table."
     text += (
-        " Totals include cells that are not in the table. All intervals, of cells and of totals, hold at once with "
-        f"probability {confidence_level(estimate.beta)}."
+        " Totals are sums of estimates; the intervals below them include people with pairs that are not shown. All "
+        f"intervals, of cells and of totals, hold at once with probability {confidence_level(estimate.beta)}."
     )
     everybody = counted(estimate.people, "person", things="people")
-    text += f" The grand total is the sum of the estimates; {everybody} took part."
+    text += f" {everybody} took part."
     rows, columns = (len({*names}) for names in (table.rows, table.columns))
     if rows == MOST_ROWS or columns == MOST_COLUMNS:
         text += f" The table shows at most {MOST_ROWS} rows and {MOST_COLUMNS} columns: those with the most people."

@@ -12,8 +12,10 @@ from shuffledp.explain.bars import html_bars
 from shuffledp.explain.distribution import distribution_section
 from shuffledp.explain.heat_map import can_be_mapped, heat_map
 from shuffledp.explain.html import render
+from shuffledp.explain.notebook import unseen
 from shuffledp.explain.privacy import Protection
 from shuffledp.explain.release import (
+    NEGATIVE,
     evaluation_sentence,
     messages_made,
     note_sentences,
@@ -21,6 +23,7 @@ from shuffledp.explain.release import (
     story,
     warning_sentences,
 )
+from shuffledp.explain.series import about_series, html_series, series_of
 from shuffledp.explain.svg import all_values, privacy_curve
 from shuffledp.formatting import at_most, confidence_level, counted, share_at_most, short_repr, shown
 from shuffledp.histogram.estimate import MOST_BARS, values_among
@@ -67,16 +70,30 @@ def context(release: Release, *, command: str | None = None) -> dict[str, Any]:
         "distribution": distribution_section(estimate, column=release.column)
         if isinstance(estimate, OrderedEstimate)
         else None,
-        "bars_title": bars_title(release),
-        "bars": html_bars(estimate.rows_to_show(MOST_BARS), column=release.column) if len(estimate) else None,
+        **_pictures(release),
         "not_shown": _not_shown(release),
-        "ranks": all_values(release) if len(estimate.rows_to_show(MOST_BARS)) < len(estimate) else None,
         "guarantee": _guarantee(release),
         "story": story(release),
         "notes": note_sentences(release),
         "table": _table(release),
         "facts": _facts(release),
         "code": _code(release, command),
+    }
+
+
+def _pictures(release: Release) -> dict[str, Any]:
+    """Ordered values as columns, and the bars of few or of the most frequent values."""
+    estimate, series = release.estimate, series_of(release.estimate)
+    all_fit = len(estimate) <= MOST_BARS
+    drawn = estimate.rows_to_show(MOST_BARS) if all_fit or series is None else []
+    return {
+        "series": None if series is None else html_series(series, column=release.column),
+        "series_title": f"All {estimate.values_shown:,} values that are shown, in order",
+        "about_series": None if series is None else about_series(series, unreported_high=unseen(estimate)),
+        "bars_title": bars_title(release),
+        "bars": html_bars(drawn, column=release.column) if drawn else None,
+        "negative": NEGATIVE if any(row.count < 0 for row in drawn) else "",
+        "ranks": None if all_fit or series is not None else all_values(release),
     }
 
 
@@ -166,8 +183,9 @@ def _table(release: Release) -> dict[str, Any] | None:
         return None
     listed = estimate.rows_to_show(MOST_ROWS)
     some, number = values_among(row.label for row in listed), estimate.values_shown
+    which = "largest" if estimate.in_order else "first"
     return {
-        "which": f"the first {some:,} of {number:,} values" if some < number else counted(some, "value"),
+        "which": f"the {which} {some:,} of {number:,} values" if some < number else counted(some, "value"),
         "rows": [(row, f"{row.count / estimate.people:.3%}") for row in listed],
     }
 

@@ -82,6 +82,23 @@ def headline(plan: Plan) -> str:
     return f"{people}, {possible}, {epsilon_delta(plan.epsilon, plan.delta)}"
 
 
+def plan_text(plan: Plan) -> str:
+    """Return a plan as text: the question, a table with a line for each protocol, and the recommendation."""
+    cells = [["protocol", "largest error", "error of one", "detection limit", "messages", "false positives"]]
+    for row in (*plan.rows, *plan.curator):
+        if row.problem or unresolved(row, plan):
+            cells.append([row.name, problem(row) or "unknown"])
+            continue
+        sent = magnitude(row.messages) if row.model == "shuffled" else "-"
+        limits = (row.simultaneous, row.per_bin, row.detection_limit)
+        cells.append([row.name, *map(at_most, limits), sent, "yes" if row.false_positive_bins else "no"])
+    widths = [max(len(line[at]) for line in cells if len(line) == len(cells[0])) for at in range(len(cells[0]))]
+    names = max(len(line[0]) for line in cells)
+    numbers = ("  ".join(map(str.rjust, line[1:], widths[1:])) if len(line) > 2 else line[1] for line in cells)
+    lines = (f"{line[0]:<{names}}  {text}" for line, text in zip(cells, numbers, strict=True))
+    return "\n".join([headline(plan), "", *lines, "", *recommendation(plan)])
+
+
 def recommendation(plan: Plan, *, held: bool = False) -> list[str]:
     """Return the recommendation in one line, or in two if it depends on whether messages are sent.
 

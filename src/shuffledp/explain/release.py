@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from shuffledp.explain.bars import notebook as notebook_bars
-from shuffledp.explain.bars import text_bars
+from shuffledp.explain.bars import draw_bars, new_axes, text_bars
 from shuffledp.explain.ledger import spent_note
 from shuffledp.explain.plan import warning_sentence
 from shuffledp.explain.plan import why as reason_phrase
 from shuffledp.explain.privacy import several_rows
 from shuffledp.explain.protocols import about, within
+from shuffledp.explain.series import Series, draw_series, is_condensed, series_of, text_series
 from shuffledp.formatting import (
     at_most,
     confidence,
@@ -25,7 +25,7 @@ from shuffledp.formatting import (
     shown,
 )
 from shuffledp.histogram.distribution import Quantile, written
-from shuffledp.histogram.estimate import MOST_BARS, Estimate, values_among
+from shuffledp.histogram.estimate import MOST_BARS, Estimate, Row, values_among
 from shuffledp.histogram.facts import Trusted
 from shuffledp.histogram.labels import Absent
 from shuffledp.histogram.ordered_estimate import OrderedEstimate
@@ -149,11 +149,27 @@ def text(release: Release) -> str:
     return "\n".join([title, "", release.estimate.to_text(column=release.column), *cautions(release)])
 
 
-def text_table(estimate: Estimate, *, limit: int, column: str) -> str:
-    """The largest values as a table of text with bars."""
+def text_table(estimate: Estimate, *, limit: int | None, column: str) -> str:
+    """The largest values as a table of text with bars; if ordered values are left out, also a chart of all."""
     rows = estimate.rows_to_show(limit)
     table = [text_bars(rows, column=column)] if rows else []
-    return "\n".join([*table, *_below(estimate, values_among(row.label for row in rows))])
+    if is_condensed(rows, estimate) and (series := series_of(estimate, most=_TEXT_COLUMNS)) is not None:
+        table.insert(0, text_series(series) + "\n")
+    return "\n".join([*table, *_below(estimate, rows)])
+
+
+_TEXT_COLUMNS = 66
+"""Columns of a chart of text, which with the axis fit 80 characters."""
+
+
+def plot(estimate: Estimate, axes: Any, *, limit: int | None, log: bool) -> Any:
+    """Draw ordered values as columns, and others as bars, on matplotlib axes; return the axes."""
+    rows = estimate.rows_in_order() if limit is None and estimate.in_order else None
+    rows = estimate.rows_to_show(MOST_BARS if limit is None else limit) if rows is None else rows
+    series = Series.of(rows, log=log) if estimate.in_order else None
+    if series is not None:
+        return draw_series(series, axes)
+    return draw_bars(new_axes(len(rows)) if axes is None else axes, rows, log=log)
 
 
 def notebook(release: Release) -> str:
@@ -163,10 +179,13 @@ def notebook(release: Release) -> str:
 
 
 def html_table(estimate: Estimate, *, limit: int, column: str, title: str, cautions: Iterable[str] = ()) -> str:
-    """The largest values as an HTML table with bars: a part of a page, without scripts."""
-    rows = estimate.rows_to_show(limit)
-    below = _below(estimate, values_among(row.label for row in rows))
-    return notebook_bars(rows, column=column, title=title, summary=summary(estimate), cautions=cautions, below=below)
+    """The values as HTML with charts: a part of a page, without scripts."""
+    from shuffledp.explain.notebook import cell
+
+    below = _below(estimate, estimate.rows_to_show(limit))
+    return cell(
+        estimate, limit=limit, column=column, title=title, summary=summary(estimate), cautions=cautions, below=below
+    )
 
 
 def evaluation_sentence(found: Evaluation) -> str:
@@ -332,10 +351,23 @@ def _distribution(estimate: OrderedEstimate) -> Iterator[str]:
         yield "People without a value in this order belong to no range; quantiles are of the other people."
 
 
-def _below(estimate: Estimate, drawn: int) -> Iterator[str]:
-    """The lines below a table of the first values."""
+def _below(estimate: Estimate, rows: Sequence[Row]) -> Iterator[str]:
+    """The lines below a table of some values."""
     if not estimate.values_shown:
         yield "No value is frequent enough to be shown."
-    elif (more := estimate.values_shown - drawn) > 0:
-        yield f"and {counted(more, 'more value', things='more values')}"
+    elif (more := estimate.values_shown - values_among(row.label for row in rows)) > 0:
+        yield more_values(estimate, more)
+    if any(row.count < 0 for row in rows):
+        yield NEGATIVE
     yield f"{confidence(estimate.beta)} confidence, all intervals at once."
+
+
+NEGATIVE = "An estimate below 0 is noise around a small count; intervals are possible counts."
+
+
+def more_values(estimate: Estimate, more: int) -> str:
+    """The number of values that a table leaves out."""
+    if estimate.in_order:
+        number = estimate.values_shown
+        return f"the {counted(number - more, 'largest value')} of {number:,}, in order"
+    return f"and {counted(more, 'more value', things='more values')}"

@@ -23,6 +23,9 @@ if TYPE_CHECKING:
 
 _WIDTH, _HEIGHT = 340.0, 236.0
 _LEFT, _RIGHT, _TOP, _BOTTOM = 58.0, 12.0, 26.0, 40.0
+_DIGIT = 7.0
+"""The width of a digit."""
+
 _MOST_MARKS = 5
 _FEWEST_MARKS = 3
 
@@ -131,10 +134,14 @@ class Chart:
         for number, text in self.up.marks:
             _, top = self.point(self.across.low, number)
             found.append((Line(_LEFT, top, right, top), Text(_LEFT - 6, top + 4, "end", text)))
+        free = -math.inf
         for number, text in self.across.marks:
             left, _ = self.point(number, self.up.low)
-            anchor = "end" if left > right - 14 else "middle"
-            found.append((Line(left, _TOP, left, bottom), Text(left, bottom + 16, anchor, text)))
+            anchor, width = "end" if left > right - 14 else "middle", _DIGIT * len(text)
+            begin = left - (width if anchor == "end" else width / 2)
+            touches = begin <= free  # the line stays; a number that would touch the previous one is left out
+            found.append((Line(left, _TOP, left, bottom), Text(left, bottom + 16, anchor, "" if touches else text)))
+            free = free if touches else begin + width + _DIGIT
         return found
 
     @property

@@ -26,7 +26,8 @@ class CrossTable:
     """A histogram of pairs as a table: a row for each value of the first column, a column for each of the second.
 
     A pair that was not reported has `counts` NaN and `low` 0. `row_sums` and `column_sums` are the margins of the
-    values in the table; `total` is the sum of the estimates of all pairs, including those outside the table.
+    values in the table; `total` counts the people with any pair, including those outside the table. All intervals hold
+    at once.
     """
 
     rows: tuple[Any, ...]
@@ -36,7 +37,7 @@ class CrossTable:
     high: NDArray[np.int64]
     row_sums: tuple[Row, ...]
     column_sums: tuple[Row, ...]
-    total: float
+    total: Row
 
 
 def columns_of(estimate: Estimate) -> int:
@@ -107,8 +108,12 @@ class _Cells:
         most = min(_times(hidden, self._unseen) + high, self._people - (self._low - low))
         others = self._high - high + _times(self.hidden - hidden if hidden < math.inf else math.inf, self._unseen)
         least = max(low, self._people - others)
-        # the interval contains the estimate, even if noise makes it impossible
-        return Row(name, count, math.floor(min(least, most, count)), math.ceil(max(most, least, count)))
+        return _row(name, count, least, most)
+
+
+def _row(name: Any, count: float, least: float, most: float) -> Row:
+    """A sum with its bounds; the interval contains the estimate, even if noise makes it impossible."""
+    return Row(name, count, math.floor(min(least, most, count)), math.ceil(max(most, least, count)))
 
 
 def _times(cells: float, most: int) -> float:
@@ -133,15 +138,25 @@ def cross_table(estimate: Estimate, *, most_rows: int | None = None, most_column
     shape = (len(sums[0]), len(sums[1]))
     counts, low = np.full(shape, np.nan), np.zeros(shape, dtype=np.int64)
     high = np.full(shape, estimate.simultaneous.unreported_high, dtype=np.int64)
-    total = 0.0
+    bounds = estimate.simultaneous.possible(estimate.people)
     for at, label in enumerate(estimate.labels.tolist()):
-        total += 0.0 if _no_pair(estimate, label) else float(estimate.counts[at])
         if isinstance(label, tuple) and label[0] in places[0] and label[1] in places[1]:
             cell = (places[0][label[0]], places[1][label[1]])
             counts[cell] = estimate.counts[at]
-            low[cell], high[cell] = estimate.simultaneous.low[at], estimate.simultaneous.high[at]
+            low[cell], high[cell] = bounds.low[at], bounds.high[at]
     rows, columns = (tuple(row.label for row in part) for part in sums)
-    return CrossTable(rows, columns, counts, low, high, tuple(sums[0]), tuple(sums[1]), total)
+    return CrossTable(rows, columns, counts, low, high, tuple(sums[0]), tuple(sums[1]), _total(estimate))
+
+
+def _total(estimate: Estimate) -> Row:
+    """The number of people with a pair: all people but those without one, who may be hidden."""
+    labels, bounds = estimate.labels.tolist(), estimate.simultaneous
+    pairs = np.array([not _no_pair(estimate, label) for label in labels], dtype=bool)
+    hidden = estimate.padding_bins - int((~pairs).sum())
+    least = estimate.people - int(bounds.high[~pairs].clip(0).sum()) - hidden * bounds.unreported_high
+    most = estimate.people - int(bounds.low[~pairs].clip(0).sum())
+    least = max(least, int(bounds.low[pairs].clip(0).sum()))
+    return _row("total", float(estimate.counts[pairs].sum()), least, most)
 
 
 def _no_pair(estimate: Estimate, label: Any) -> bool:

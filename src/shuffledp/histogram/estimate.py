@@ -11,7 +11,7 @@ numbers, so the new estimates are no farther from them than the old ones.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Hashable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, Self
@@ -21,12 +21,14 @@ from numpy.typing import NDArray
 
 from shuffledp import __version__
 from shuffledp.accounting.curve import Guarantee
-from shuffledp.errors import DataError, MissingExtraError
-from shuffledp.formatting import ShortRepr, readable, shown
+from shuffledp.errors import LabelError, MissingExtraError
+from shuffledp.formatting import ShortRepr, printable, readable, shown
 from shuffledp.histogram.domain import Domain
 from shuffledp.histogram.export import Exports
 from shuffledp.histogram.facts import ProtocolFacts
 from shuffledp.histogram.labels import Absent, Places
+from shuffledp.histogram.lookup import Lookup
+from shuffledp.histogram.order import increasing
 from shuffledp.jsonable import label_with_kind, plain
 from shuffledp.validation import whole
 
@@ -69,18 +71,19 @@ def nearest_possible(
 MOST_BARS = 25
 """The most bars in a page or a notebook cell."""
 
-_MOST_IN_ORDER = 60
-"""The most ordered values that are all shown: hours of two days, months of five years."""
+MOST_IN_ORDER = 62
+"""The most ordered values that a table shows without a limit: months of five years, with the time before and after."""
 
-_BARS_IN_TEXT = 10
-"""The most bars in a table of text."""
+_MOST_ROWS = 15
+"""The rows of a table of other values."""
 
 
 @dataclass(frozen=True, eq=False)
 class Intervals(ShortRepr):
     """Bounds on the true count of every reported bin, and of every bin that was not reported.
 
-    Around an unbiased estimate below 0 the lower end is below 0 too, so that the estimate lies in its interval.
+    Around an unbiased estimate below 0 the lower end is below 0 too, so that the estimate lies in its interval. Tables
+    and files show the intervals of `possible`.
     """
 
     low: NDArray[np.int64]
@@ -128,6 +131,9 @@ class Estimate(Exports):
     padding_bins: int = 0
     adjusted: bool = False
 
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "bins", printable(self.bins))
+
     @cached_property
     def labels(self) -> NDArray[Any]:
         """The label of each reported bin; its number if there is no domain."""
@@ -136,7 +142,7 @@ class Estimate(Exports):
     @property
     def possible(self) -> int:
         """The number of possible values."""
-        return self.bins - self.padding_bins
+        return printable(self.bins - self.padding_bins)
 
     @cached_property
     def values_shown(self) -> int:
@@ -174,15 +180,41 @@ class Estimate(Exports):
         return self.counts.size
 
     def __iter__(self) -> Iterator[Any]:
-        """The reported labels."""
-        return iter(self.labels.tolist())
+        """The reported labels, in the order of `counts`."""
+        return iter(self.keys())
+
+    def keys(self) -> list[Any]:
+        """The reported labels, in the order of `counts`."""
+        return list(self.labels.tolist())
+
+    def values(self) -> list[float]:
+        """The estimated counts of the reported labels."""
+        return list(self.counts.tolist())
+
+    def items(self) -> list[tuple[Any, float]]:
+        """The reported labels with their estimated counts."""
+        return list(zip(self.keys(), self.values(), strict=True))
+
+    def get(self, label: Any, default: float | None = None) -> float | None:
+        """The estimated count of a label; `default` if it was not reported."""
+        try:
+            at = self._find(label)
+        except LabelError:
+            at = None
+        return default if at is None else float(self.counts[at])
 
     def __contains__(self, label: object) -> bool:
-        """Whether a label is reported."""
-        return label in self._positions
+        """Whether a label is reported, or one that reads like it."""
+        try:
+            return self._find(label) is not None
+        except LabelError:
+            return False
 
     def __getitem__(self, label: Any) -> float:
-        """The estimated count of a label; 0 if it was not reported."""
+        """The estimated count of a label; 0 if it is possible and was not reported.
+
+        A label that reads like a reported one is found: 39 finds the text "39". An impossible label is a LabelError.
+        """
         at = self._find(label)
         return 0.0 if at is None else float(self.counts[at])
 
@@ -191,8 +223,8 @@ class Estimate(Exports):
         return self[label] / self.people
 
     def interval(self, label: Any, *, simultaneous: bool = True) -> tuple[int, int]:
-        """Bounds on the true count of a label, reported or not."""
-        intervals = self.simultaneous if simultaneous else self.per_bin
+        """Bounds on the true count of a label, reported or not, from 0 to the number of people."""
+        intervals = (self.simultaneous if simultaneous else self.per_bin).possible(self.people)
         at = self._find(label)
         if at is None:
             return 0, intervals.unreported_high
@@ -213,7 +245,8 @@ class Estimate(Exports):
         return np.lexsort((-self.counts, np.array(absent, dtype=bool)))
 
     def _rows_at(self, order: NDArray[np.int64]) -> list[Row]:
-        columns = (self.labels, self.counts, self.simultaneous.low, self.simultaneous.high)
+        bounds = self.simultaneous.possible(self.people)
+        columns = (self.labels, self.counts, bounds.low, bounds.high)
         return [Row(*row) for row in zip(*(column[order].tolist() for column in columns), strict=True)]
 
     def consistent(self) -> Self:
@@ -232,16 +265,34 @@ class Estimate(Exports):
         counts = nearest_possible(self.counts, low=low, high=high, least=least, most=held)
         return replace(self, counts=counts, per_bin=per_bin, simultaneous=simultaneous, adjusted=True)
 
+    @cached_property
+    def order(self) -> NDArray[np.int64] | None:
+        """The positions of the reported bins in the order of their values; None if the values have no order.
+
+        Intervals, periods and ranges have an order. So do labels that are all numbers, or all dates or times.
+        """
+        if self.domain is not None and self.domain.in_order:
+            return np.argsort(self.symbols, kind="stable")
+        return increasing(self.labels)
+
     @property
     def in_order(self) -> bool:
         """Whether the values have an order."""
-        return self.domain is not None and self.domain.in_order
+        return self.order is not None
 
-    def rows_to_show(self, limit: int) -> list[Row]:
-        """The largest bins, or all bins in order if the values are ordered and few enough."""
-        if not self.in_order or len(self) > max(limit, _MOST_IN_ORDER):
-            return self.top(limit)
-        return self._rows_at(np.arange(len(self)))
+    def rows_to_show(self, limit: int | None = None, *, most_in_order: int = MOST_IN_ORDER) -> list[Row]:
+        """The largest bins, in the order of their values if they have one.
+
+        Without a limit there are 15, or `most_in_order` if the values have an order.
+        """
+        if self.order is None:
+            return self.top(_MOST_ROWS if limit is None else limit)
+        limit = most_in_order if limit is None else whole("limit", limit, minimum=0)
+        return self._rows_at(self.order[np.isin(self.order, self._largest_first[:limit])])
+
+    def rows_in_order(self) -> list[Row]:
+        """All bins in the order of their values, or the largest first if they have none."""
+        return self._rows_at(self._largest_first if self.order is None else self.order)
 
     def explain(self) -> str:
         """Explain the result in short paragraphs with titles: values, confidence, guarantee, trust, noise."""
@@ -256,8 +307,8 @@ class Estimate(Exports):
 
         return summary(self)
 
-    def to_text(self, limit: int = _BARS_IN_TEXT, *, column: str = "value") -> str:
-        """Format the largest values as a small table of text with bars."""
+    def to_text(self, limit: int | None = None, *, column: str = "value") -> str:
+        """Format the largest values as a small table of text with bars, ordered values in their order."""
         from shuffledp.explain.release import text_table
 
         return text_table(self, limit=limit, column=column)
@@ -268,28 +319,32 @@ class Estimate(Exports):
 
         return html_table(self, limit=limit, column=column, title=title)
 
-    def plot(self, ax: Any = None, *, limit: int = MOST_BARS) -> Any:
-        """Draw the largest values as bars with intervals on matplotlib axes, and return the axes."""
-        from shuffledp.explain.bars import draw_bars, new_axes
+    def plot(self, ax: Any = None, *, limit: int | None = None, log: bool = False) -> Any:
+        """Draw the values with intervals on matplotlib axes, and return the axes.
 
-        rows = self.rows_to_show(limit)
-        return draw_bars(new_axes(len(rows)) if ax is None else ax, rows)
+        Ordered values are columns from left to right, all of them unless there is a limit. Other values are bars, the
+        25 largest. `log` makes the axis of people logarithmic.
+        """
+        from shuffledp.explain.release import plot
+
+        return plot(self, ax, limit=limit, log=log)
 
     def to_columns(self) -> dict[str, list[Any]]:
         """The histogram as named columns of plain Python values: largest estimate first, or in the order of the values.
 
         `low` and `high` hold for all values at once, `low_alone` and `high_alone` for one value by itself, each with
-        probability 1 - beta.
+        probability 1 - beta. They are possible counts, also where noise makes the estimate negative.
         """
-        order = np.arange(len(self)) if self.in_order else self._largest_first
+        order = self._largest_first if self.order is None else self.order
+        together, alone = (bounds.possible(self.people) for bounds in (self.simultaneous, self.per_bin))
         return {
             "label": self.labels[order].tolist(),
             "count": self.counts[order].tolist(),
             "frequency": self.frequencies[order].tolist(),
-            "low": self.simultaneous.low[order].tolist(),
-            "high": self.simultaneous.high[order].tolist(),
-            "low_alone": self.per_bin.low[order].tolist(),
-            "high_alone": self.per_bin.high[order].tolist(),
+            "low": together.low[order].tolist(),
+            "high": together.high[order].tolist(),
+            "low_alone": alone.low[order].tolist(),
+            "high_alone": alone.high[order].tolist(),
         }
 
     def facts(self) -> dict[str, Any]:
@@ -332,15 +387,20 @@ class Estimate(Exports):
     def _positions(self) -> Places:
         return Places(self.labels.tolist())
 
+    @cached_property
+    def _lookup(self) -> Lookup:
+        assert self.domain is not None
+        return Lookup.of(self.domain, self.labels.tolist())
+
     def _find(self, label: Any) -> int | None:
-        """The position of a label; None if it was not reported."""
-        at = self._positions.find(label)
-        if at is None and self.domain is None and not (isinstance(label, int) and 0 <= label < self.bins):
-            raise DataError(
+        """The position of a label, or of the one that reads like it; None if it was not reported."""
+        if self.domain is not None:
+            return self._positions.find(self._lookup.known(label))
+        at = self._positions.find(label) if isinstance(label, Hashable) else None
+        if at is None and not (isinstance(label, int) and 0 <= label < self.bins):
+            raise LabelError(
                 f"label must be a bin between 0 and {readable(self.bins - 1)}; give estimate a domain to look up labels"
             )
-        if at is None and self.domain is not None and label not in self.domain:
-            raise DataError("the label is not in the domain of this histogram")
         return at
 
 

@@ -72,12 +72,14 @@ class Exports(ABC):
         return library.table(_of_one_type(_spread(self.to_columns()))).replace_schema_metadata({"shuffledp": about})
 
     def to_pandas(self) -> Any:
-        """Convert to a pandas DataFrame; its `attrs` hold `facts`."""
+        """Convert to a pandas DataFrame; its `attrs` hold `facts`. Labels of several types become text."""
         try:
             import pandas as library
         except ImportError:
             raise MissingExtraError("pandas", extra="pandas") from None
-        frame = library.DataFrame(_spread(self.to_columns()))
+        columns = _spread(self.to_columns())
+        columns |= {name: _sortable(columns[name]) for name in columns if name.startswith("label")}
+        frame = library.DataFrame(columns)
         frame.attrs.update(self.facts())
         return frame
 
@@ -142,6 +144,14 @@ def _of_one_type(columns: dict[str, list[Any]]) -> dict[str, Any]:
         else np.array(values, dtype=np.float64 if name in ("count", "frequency") else np.int64)
         for name, values in columns.items()
     }
+
+
+def _sortable(labels: list[Any]) -> list[Any]:
+    """Labels of one type unchanged; labels of several types, or of people with fewer values, as text."""
+    kinds = {type(label) for label in labels if label is not None}
+    if (len(kinds) <= 1 and Absent not in kinds) or kinds == {int, float}:
+        return labels
+    return [None if label is None else str(label) for label in labels]
 
 
 def _labels_of_one_type(labels: list[Any]) -> Any:

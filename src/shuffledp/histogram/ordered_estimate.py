@@ -64,12 +64,18 @@ class OrderedEstimate(Estimate):
     shares: Sequence[float] = SHARES
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         if not 1 <= self.ordered <= self.bins:
             raise ParameterError(f"ordered must lie between 1 and {self.bins} bins, got {self.ordered}")
         if self.edges is not None and len(self.edges) != self.ordered - 1:
             raise ParameterError(
                 f"edges must lie between the {self.ordered} ordered values: one fewer, got {len(self.edges)}"
             )
+
+    @cached_property
+    def order(self) -> NDArray[np.int64]:
+        """The positions of the bins in the order of their values, which is the order of the bins."""
+        return np.arange(len(self))
 
     @cached_property
     def _distribution(self) -> Distribution:
@@ -144,18 +150,6 @@ class OrderedEstimate(Estimate):
     def _some_edges(self) -> str:
         edges = [written(edge) for edge in self.edges or ()]
         return ", ".join(edges if len(edges) <= 8 else [*edges[:3], "...", *edges[-3:]])
-
-    def to_columns(self) -> dict[str, list[Any]]:
-        """The histogram as named columns of plain Python values, in the order of the values."""
-        return {
-            "label": self.labels.tolist(),
-            "count": self.counts.tolist(),
-            "frequency": self.frequencies.tolist(),
-            "low": self.simultaneous.low.tolist(),
-            "high": self.simultaneous.high.tolist(),
-            "low_alone": self.per_bin.low.tolist(),
-            "high_alone": self.per_bin.high.tolist(),
-        }
 
     def about_dict(self) -> dict[str, Any]:
         """Everything except the histogram itself, as plain Python values, with the band and the quantiles."""

@@ -45,6 +45,9 @@ _FIELD_NAMES = {stored: field for field, stored in _STORED_NAMES.items()}
 _MOST_POWER = 10**6
 """The largest exponent of a power of two in a file: more would fill the memory."""
 
+_MOST_REST = 64
+"""The most bits of the rest beside a power of two, such as the number of padding bins."""
+
 
 def to_record(value: Any) -> Any:
     """Convert a protocol or a parameter to JSON values; what JSON cannot hold is {"text": ...}."""
@@ -104,16 +107,18 @@ def _value(record: Any) -> Any:
 
 
 def _written(number: int) -> str:
-    """An integer as a power of two, or in hexadecimal, since Python refuses thousands of decimal digits."""
+    """An integer as a power of two and a small rest, or in hexadecimal: Python refuses thousands of decimal digits."""
     power = number.bit_length() - 1
-    return f"2^{power}" if number == 1 << power else hex(number)
+    rest = number - (1 << power)
+    return hex(number) if rest.bit_length() > _MOST_REST else f"2^{power}" + (f"+{rest}" if rest else "")
 
 
 def _integer(text: str) -> int:
-    base, _, power = text.partition("^")
+    base, _, sum_of = text.partition("^")
+    power, _, rest = sum_of.partition("+")
     try:
         if base == "2" and power and int(power) <= _MOST_POWER:
-            return 1 << int(power)
+            return (1 << int(power)) + int(f"0{rest}")
         return int(text, base=16)
     except ValueError:
         raise DataError(f"a whole number cannot be read: {text[:60]!r}") from None

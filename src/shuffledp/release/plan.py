@@ -86,10 +86,10 @@ class Plan(ShortRepr):
         return error if is_smaller(error, self.held_error) else None
 
     def __str__(self) -> str:
-        """Return the recommendation in one or two lines."""
-        from shuffledp.explain.plan import recommendation
+        """Return a table with a line for each protocol, in people, and the recommendation."""
+        from shuffledp.explain.plan import plan_text
 
-        return "\n".join(recommendation(self))
+        return plan_text(self)
 
 
 def plan(

@@ -13,6 +13,7 @@ from enum import StrEnum
 from typing import NamedTuple
 
 from shuffledp.errors import ParameterError, TooFewUsersError
+from shuffledp.formatting import printable
 from shuffledp.progress import Progress, quiet
 from shuffledp.protocols.catalogue import CATALOGUE, Entry, Model
 from shuffledp.protocols.protocol import HistogramProtocol
@@ -112,7 +113,7 @@ def _row(
         if math.isfinite(error.simultaneous)
         else math.inf,
         messages=messages.expected,
-        most_messages=messages.maximum,
+        most_messages=printable(messages.maximum) if isinstance(messages.maximum, int) else messages.maximum,
         bytes_per_person=messages.expected * protocol.bits_per_message / 8,
     )
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, date, datetime
 from pathlib import Path
@@ -15,7 +15,7 @@ from shuffledp.accounting.group_curve import group_privacy
 from shuffledp.data.people import EVERYTHING, LONGEST_VALUE
 from shuffledp.errors import MissingExtraError
 from shuffledp.formatting import ShortRepr, shown
-from shuffledp.histogram.estimate import MOST_BARS, Estimate
+from shuffledp.histogram.estimate import Estimate, Row
 from shuffledp.ledger import Spent
 from shuffledp.protocols.protocol import HistogramProtocol
 from shuffledp.protocols.ranges import Ranges
@@ -78,7 +78,8 @@ class Privacy(ShortRepr):
 class Release:
     """A private histogram, the protocol behind it, and the records that explain it.
 
-    It prints as a table, shows itself with bars in a notebook, and is written to a file by `save`. `messages` is the
+    It behaves like its histogram: `release["dark"]`, `len`, iteration and `to_pandas` are those of `estimate`. It
+    prints as a table, shows itself with charts in a notebook, and is written to a file by `save`. `messages` is the
     number of messages that were made, None if their counts were sampled from the exact distribution. `error` is the
     simultaneous error bound in people, with confidence 1 - beta; `detection_limit` is the count from which a value is
     then shown, or stands out from values that nobody holds. `notes` record how people and values were counted; in a
@@ -121,6 +122,51 @@ class Release:
         except MissingExtraError:
             return None
 
+    def __len__(self) -> int:
+        """The number of reported labels."""
+        return len(self.estimate)
+
+    def __iter__(self) -> Iterator[Any]:
+        """The reported labels."""
+        return iter(self.estimate)
+
+    def __contains__(self, label: object) -> bool:
+        """Whether a label is reported."""
+        return label in self.estimate
+
+    def __getitem__(self, label: Any) -> float:
+        """The estimated count of a label; 0 if it is possible and was not reported."""
+        return self.estimate[label]
+
+    @property
+    def people(self) -> int:
+        """The number of people."""
+        return self.estimate.people
+
+    def interval(self, label: Any, *, simultaneous: bool = True) -> tuple[int, int]:
+        """Bounds on the true count of a label, reported or not."""
+        return self.estimate.interval(label, simultaneous=simultaneous)
+
+    def top(self, limit: int | None = None) -> list[Row]:
+        """The bins with the largest estimates, largest first."""
+        return self.estimate.top(limit)
+
+    def to_csv(self, *, raw: bool = False) -> str:
+        """Format the histogram as CSV text with a header; see `Estimate.to_csv`."""
+        return self.estimate.to_csv(raw=raw)
+
+    def to_pandas(self) -> Any:
+        """Convert the histogram to a pandas DataFrame."""
+        return self.estimate.to_pandas()
+
+    def to_polars(self) -> Any:
+        """Convert the histogram to a polars DataFrame."""
+        return self.estimate.to_polars()
+
+    def to_arrow(self) -> Any:
+        """Convert the histogram to a pyarrow Table."""
+        return self.estimate.to_arrow()
+
     @property
     def collected(self) -> bool:
         """Whether people were asked by a task, instead of counting a column of local data."""
@@ -159,9 +205,9 @@ class Release:
         error = self.protocol.range_error(self.estimate.beta) if isinstance(self.protocol, Ranges) else self.error
         return CuratorError(self.curator_error, error, ranges) if is_smaller(self.curator_error, error) else None
 
-    def plot(self, ax: Any = None, *, limit: int = MOST_BARS) -> Any:
-        """Draw the largest values as bars with intervals on matplotlib axes, and return the axes."""
-        axes = self.estimate.plot(ax, limit=limit)
+    def plot(self, ax: Any = None, *, limit: int | None = None, log: bool = False) -> Any:
+        """Draw the values with intervals on matplotlib axes, and return the axes; see `Estimate.plot`."""
+        axes = self.estimate.plot(ax, limit=limit, log=log)
         axes.set_title(shown(self.column), parse_math=False)
         return axes
 

@@ -24,6 +24,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shuffledp.errors import DataError, ShuffledpError
+from shuffledp.estimators.base import around_estimates
 from shuffledp.histogram.domain import Domain
 from shuffledp.histogram.estimate import Estimate, Intervals
 from shuffledp.histogram.labels import Absent
@@ -155,11 +156,17 @@ def _estimate(stored: dict[str, Any], protocol: HistogramProtocol) -> Estimate:
         rows, symbols = [rows[at] for at in order], places[order]
     else:
         symbols = np.arange(len(rows)) if domain.can_list else as_symbols(labels)
-    estimate = Estimate(
-        symbols=symbols,
-        counts=np.array([row["count"] for row in rows], dtype=np.float64),
+    counts = np.array([row["count"] for row in rows], dtype=np.float64)
+    per_bin, simultaneous = around_estimates(
+        counts,
         per_bin=_intervals(rows, "low_alone", "high_alone", stored["unreported_high_alone"]),
         simultaneous=_intervals(rows, "low", "high", stored["unreported_high"]),
+    )
+    estimate = Estimate(
+        symbols=symbols,
+        counts=counts,
+        per_bin=per_bin,
+        simultaneous=simultaneous,
         people=protocol.users,
         bins=protocol.bins,
         beta=float(stored["beta"]),
