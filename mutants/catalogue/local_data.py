@@ -101,4 +101,23 @@ MUTANTS = (
         replacement="whole",
         tests=("tests/histogram/test_sets.py::test_a_bin_held_twice_is_refused_in_any_place",),
     ),
+    Mutant(
+        name="line-of-another-file",
+        harm="An error in one file of JSON lines points to the line of another person.",
+        target="shuffledp.data.duckdb:InProcess._refuse_wrong_line",
+        pattern="TextScan(replace(files, paths=(path,)), [])",
+        replacement="TextScan(files, [])",
+        tests=("tests/data/test_files.py::test_an_error_in_json_names_the_file_and_the_line_and_quotes_nobody",),
+    ),
+    Mutant(
+        name="json-error-quotes-a-line",
+        harm="An error shows the line of a person.",
+        target="shuffledp.data.text_files:wrong_line",
+        pattern="f'SELECT {NUMBER}, reason FROM ({query}) WHERE reason IS NOT NULL ORDER BY {NUMBER} LIMIT 1'",
+        replacement=(
+            "f'SELECT {NUMBER}, reason || line AS reason FROM ({query.replace(NUMBER + chr(44), NUMBER + chr(44) + LINE"
+            " + chr(44), 1)}) WHERE reason IS NOT NULL ORDER BY {NUMBER} LIMIT 1'"
+        ),
+        tests=("tests/data/test_files.py::test_an_error_in_json_names_the_file_and_the_line_and_quotes_nobody",),
+    ),
 )
