@@ -42,7 +42,8 @@ def test_terminal_output(folder):
         "[red]",
         "Guarantee: (1, 1e-6)-differential privacy per person.",
         "95% confidence, all values at once: shown counts are within ±",
-        "any value not shown has at most",
+        "any value not shown is counted for at most",
+        "Intervals cover these capped counts.",
         "Protocol: ",
     ):
         assert needed in result.stdout

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from shuffledp.explain.bars import notebook as notebook_bars
 from shuffledp.explain.bars import text_bars
+from shuffledp.explain.contributions import cap_sentences, more_than_cap_sentences, uncapped_sentence
 from shuffledp.explain.ledger import spent_note
 from shuffledp.explain.plan import warning_sentence
 from shuffledp.explain.plan import why as reason_phrase
@@ -47,8 +49,7 @@ _NOTES: Mapping[NoteKind, str] = {
         "number is private too."
     ),
     NoteKind.SEVERAL_VALUES: (
-        "Up to {number} different values of each person count, chosen at random if there are more. Rows without a "
-        "person are left out."
+        "{number} of each person {count}, chosen at random if there are more. Rows without a person are left out."
     ),
     NoteKind.ROWS: (
         "Each row counts as one person. The guarantee is per row: a person with several rows is protected less, unless "
@@ -67,10 +68,12 @@ _NOTES: Mapping[NoteKind, str] = {
 
 
 def lines(release: Release) -> list[str]:
-    """The answer in at most four lines: guarantee, error and detection limit, values not shown, protocol."""
+    """The answer in a few lines: guarantee, error and detection limit, contribution cap, values not shown, protocol."""
     return [
         f"Guarantee: {_guarantee(release)}.",
         f"{_confidence(release.estimate)}{_detection_limit(release)}",
+        *cap_sentences(release.estimate.cap),
+        *more_than_cap_sentences(release.estimate),
         _not_shown(release.estimate),
         _protocol(release),
     ]
@@ -95,7 +98,7 @@ def estimate_paragraphs(estimate: Estimate) -> dict[str, str]:
     parts = {"Result": _result(estimate), "Error bounds": " ".join(_confidence_sentences(estimate))}
     if isinstance(estimate, OrderedEstimate):
         parts["Distribution"] = " ".join(_distribution(estimate))
-    return {**parts, **about(estimate.about())}
+    return {**parts, **about(replace(estimate.about(), values_per_person=_values_each(estimate)))}
 
 
 def note_sentences(release: Release) -> list[str]:
@@ -161,10 +164,12 @@ def html_table(estimate: Estimate, *, limit: int, column: str, title: str, cauti
 def evaluation_sentence(found: Evaluation) -> str:
     """The true errors of a release."""
     shown = "is" if found.found == 1 else "are"
+    capped = "" if found.uncapped is None else "capped "
     return (
-        f"compared with the true counts, the largest error is {found.largest_error:,.1f} people; all intervals hold at "
-        f"once: {'yes' if found.covered else 'no'}; {found.found:,} of {counted(found.occupied, 'value')} present "
-        f"{shown} shown; {counted(found.false_positives, 'false positive')}."
+        f"compared with the true {capped}counts, the largest error is {found.largest_error:,.1f} people; all intervals "
+        f"hold at once: {'yes' if found.covered else 'no'}; {found.found:,} of {counted(found.occupied, 'value')} "
+        f"present {shown} shown; {counted(found.false_positives, 'false positive')}."
+        + ("" if found.uncapped is None else f" {uncapped_sentence(found.uncapped)}")
     )
 
 
@@ -217,8 +222,13 @@ def _guarantee(release: Release) -> str:
         return "none was requested"
     if release.per_row:
         return f"{release.estimate.guarantee} per row (each row counts as one person)"
-    values = release.estimate.values_per_person
+    values = _values_each(release.estimate)
     return f"{release.estimate.guarantee} per person" + (f", for up to {values} values" if values > 1 else "")
+
+
+def _values_each(estimate: Estimate) -> int:
+    """The most values of a person that count, without the bin of people who have more."""
+    return estimate.values_per_person if estimate.cap is None else estimate.cap.values
 
 
 def _protocol(release: Release) -> str:
@@ -244,15 +254,23 @@ def _note(note: Note) -> str:
         facts["absent"] = Absent(most=0)
     elif note.kind is NoteKind.MESSAGES:
         facts["number"] = counted(facts["number"], "message")
+    elif note.kind is NoteKind.SEVERAL_VALUES:
+        one = facts["number"] == 1
+        facts |= {"count": "counts" if one else "count", "number": _different_values(facts["number"])}
     elif note.kind is NoteKind.LISTED:
         facts["number"] = counted(facts["number"], "possible value")
     return _NOTES[note.kind].format(**facts)
 
 
+def _different_values(number: int) -> str:
+    return "One of the different values" if number == 1 else f"Up to {number} different values"
+
+
 def _result(estimate: Estimate) -> str:
     """How many values are shown, and of how many."""
-    several = estimate.values_per_person > 1 and estimate.padding_bins
-    people = _people(estimate.people) + (f" with up to {estimate.values_per_person} values each" if several else "")
+    values = _values_each(estimate)
+    several = values > 1 and estimate.padding_bins
+    people = _people(estimate.people) + (f" with up to {values} values each" if several else "")
     found = counted(estimate.values_shown, "value")
     if estimate.possible.bit_length() > _MOST_BITS:
         return f"{found} shown, for {people}; any other value is possible too."
@@ -266,12 +284,15 @@ def _confidence(estimate: Estimate, *, share: bool = False) -> str:
         bounds.append(f"shown counts are {within(off, estimate.people if share else None)}")
     if estimate.estimator == "truncated":
         most = estimate.simultaneous.unreported_high
-        bounds.append(f"any value not shown has at most {readable(most) if bounds else _people(most)}")
+        has = "has" if estimate.cap is None else "is counted for"
+        bounds.append(f"any value not shown {has} at most {readable(most) if bounds else _people(most)}")
     return f"{confidence(estimate.beta)} confidence, all values at once: {'; '.join(bounds)}."
 
 
 def _confidence_sentences(estimate: Estimate) -> Iterator[str]:
     yield _confidence(estimate, share=True)
+    yield from cap_sentences(estimate.cap)
+    yield from more_than_cap_sentences(estimate)
     if estimate.adjusted:
         yield "The estimates were adjusted to possible numbers: none is negative, and the total fits the people."
     if estimate.bins > 1 or estimate.estimator == "truncated":
@@ -319,3 +340,5 @@ def _below(estimate: Estimate, drawn: int) -> Iterator[str]:
     elif (more := estimate.values_shown - drawn) > 0:
         yield f"and {counted(more, 'more value', things='more values')}"
     yield f"{confidence(estimate.beta)} confidence, all intervals at once."
+    yield from cap_sentences(estimate.cap)
+    yield from more_than_cap_sentences(estimate)

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from shuffledp.errors import MissingExtraError
-from shuffledp.histogram.labels import Absent
+from shuffledp.histogram.labels import NotAValue
 from shuffledp.jsonable import label_kind, plain_label
 
 
@@ -118,7 +118,7 @@ def _spread(columns: dict[str, list[Any]]) -> dict[str, list[Any]]:
     """Split labels of several columns into columns label_1, label_2 and so on; other labels go into the first."""
     labels = columns["label"]
     widths = {len(label) for label in labels if isinstance(label, tuple)}
-    if len(widths) != 1 or not all(isinstance(label, tuple | Absent) for label in labels):
+    if len(widths) != 1 or not all(isinstance(label, tuple | NotAValue) for label in labels):
         return columns
     width = widths.pop()
     rows = [label if isinstance(label, tuple) else (label, *[None] * (width - 1)) for label in labels]
