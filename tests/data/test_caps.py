@@ -231,6 +231,7 @@ def test_a_value_outside_the_list_is_refused_before_the_release():
     [
         ({"user": None, "count_capped": True}, "count_capped needs user"),
         ({"count_capped": 1}, "count_capped must be True or False, got int"),
+        ({"values_per_person": 256, "count_capped": True}, "at most 255 with count_capped, got 256"),
         ({"count_capped": "yes"}, "count_capped must be True or False, got str"),
     ],
 )

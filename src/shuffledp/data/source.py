@@ -12,7 +12,7 @@ from shuffledp.data.files import Files, find_files, names_something
 from shuffledp.data.tables import read_memory
 from shuffledp.errors import DataError, ParameterError
 from shuffledp.histogram.facts import Cap
-from shuffledp.validation import values_each
+from shuffledp.validation import MOST_VALUES, values_each
 
 if TYPE_CHECKING:
     from shuffledp.data.where import Condition
@@ -101,6 +101,10 @@ class Source:
             raise ParameterError(
                 "count_capped needs user, the column that identifies the person of a row: without it each row is a "
                 "person with one value"
+            )
+        if self.bins_per_person > MOST_VALUES:
+            raise ParameterError(
+                f"values_per_person must be at most {MOST_VALUES - 1} with count_capped, got {self.values_per_person}"
             )
         object.__setattr__(self, "possible", possible_values(self.domain, self.names))
         if self.possible is None and self.other:

@@ -97,8 +97,10 @@ def headline(release: Release) -> list[tuple[str, str]]:
         off = f"people: the largest error of a shown {'' if estimate.cap is None else 'capped '}number, {sure}"
         numbers.append((f"± {at_most(estimate.largest_distance)}", off))
     if estimate.cap is not None:
-        each = "value of each person counts" if estimate.cap.values == 1 else "values of each person count at most"
-        numbers.append((f"{estimate.cap.values:,}", f"{each}; errors and intervals are of these capped numbers"))
+        one = estimate.cap.values == 1
+        each = "value of each person counts" if one else "values of each person count"
+        number = "1" if one else f"at most {estimate.cap.values:,}"
+        numbers.append((number, f"{each}; errors and intervals are of these capped numbers"))
     return numbers
 
 
