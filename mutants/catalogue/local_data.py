@@ -110,17 +110,6 @@ MUTANTS = (
         tests=("tests/data/test_files.py::test_an_error_in_json_names_the_file_and_the_line_and_quotes_nobody",),
     ),
     Mutant(
-        name="json-error-quotes-a-line",
-        harm="An error shows the line of a person.",
-        target="shuffledp.data.text_files:wrong_line",
-        pattern="f'SELECT {NUMBER}, reason FROM ({query}) WHERE reason IS NOT NULL ORDER BY {NUMBER} LIMIT 1'",
-        replacement=(
-            "f'SELECT {NUMBER}, reason || line AS reason FROM ({query.replace(NUMBER + chr(44), NUMBER + chr(44) + LINE"
-            " + chr(44), 1)}) WHERE reason IS NOT NULL ORDER BY {NUMBER} LIMIT 1'"
-        ),
-        tests=("tests/data/test_files.py::test_an_error_in_json_names_the_file_and_the_line_and_quotes_nobody",),
-    ),
-    Mutant(
         name="marker-not-accounted",
         harm="A person at the cap holds one more bin than the noise covers.",
         target="shuffledp.release.spec:PrivacySpec.target",
@@ -137,22 +126,6 @@ MUTANTS = (
         tests=("tests/data/test_caps.py::test_the_marker_does_not_depend_on_the_random_choice",),
     ),
     Mutant(
-        name="marker-without-padding-bin",
-        harm="People who have few values hold fewer bins than people at the cap.",
-        target="shuffledp.data.people:People.padding_bins",
-        pattern="self.source.bins_per_person",
-        replacement="self.source.values_per_person",
-        tests=("tests/data/test_caps.py::test_who_has_more_values_than_count_holds_a_marker",),
-    ),
-    Mutant(
-        name="marker-not-in-messages",
-        harm="Messages leave out the marker: the count of people who have more values is only noise.",
-        target="shuffledp.data.contributions:in_rows",
-        pattern="marked.any()",
-        replacement="False",
-        tests=("tests/data/test_caps.py::test_messages_and_sampled_counts_have_the_same_marker",),
-    ),
-    Mutant(
         name="cap-not-stated",
         harm="Intervals of capped counts are described as intervals of the true counts.",
         target="shuffledp.release.private_histogram:_release",
@@ -161,31 +134,5 @@ MUTANTS = (
         tests=(
             "tests/explain/test_contributions.py::test_the_cap_is_stated_wherever_intervals_are_shown_whatever_people_have",
         ),
-    ),
-    Mutant(
-        name="evaluation-of-capped-counts",
-        harm="An evaluation of capped counts is called one of the true counts.",
-        target="shuffledp.release.evaluate:evaluate",
-        pattern="people if part.uncapped is None else part.uncapped",
-        replacement="people",
-        tests=(
-            "tests/explain/test_contributions.py::test_an_evaluation_compares_with_all_values_and_names_the_part_of_the_cap",
-        ),
-    ),
-    Mutant(
-        name="uncapped-rows",
-        harm="The uncapped truth of an evaluation counts rows instead of people.",
-        target="shuffledp.data.duckdb:InProcess.uncapped",
-        pattern="f'SELECT DISTINCT person, value FROM ({self._all_rows}) WHERE person IS NOT NULL{kept}'",
-        replacement="f'SELECT person, value FROM ({self._all_rows}) WHERE person IS NOT NULL{kept}'",
-        tests=("tests/data/test_caps.py::test_all_values_of_everybody_are_counted_beside_the_cap",),
-    ),
-    Mutant(
-        name="false-positives-above-zero",
-        harm="An evaluation leaves out shown values that nobody has if their estimate is not above 0.",
-        target="shuffledp.release.evaluate:evaluate",
-        pattern="values & (everybody == 0)",
-        replacement="values & (everybody == 0) & (estimate.counts > 0)",
-        tests=("tests/explain/test_contributions.py::test_false_positives_are_the_shown_values_that_nobody_has",),
     ),
 )
