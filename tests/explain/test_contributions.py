@@ -48,6 +48,7 @@ def shown(release):
     }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "options", [{}, {"values_per_person": 2}, {"domain": ["v0", "v1"], "values_per_person": 3, "count_capped": True}]
 )
@@ -82,6 +83,7 @@ def test_without_users_nothing_is_said_about_a_cap():
     assert CAPPED not in release.to_json()
 
 
+@pytest.mark.slow
 def test_ranges_and_cross_tables_state_the_cap():
     ranges = private_histogram(table(4), column="age", user="person", domain=Edges([0, 22, 50]), quantiles=[0.5],
                                **GUARANTEE)  # fmt: skip
@@ -145,6 +147,7 @@ def test_people_who_have_more_are_shown_with_their_interval(most, domain, more):
         assert found.label in shown_last
 
 
+@pytest.mark.slow
 def test_a_cross_table_with_people_who_have_more_comes_back_from_json():
     release = private_histogram(
         table(4), column=["value", "age"], user="person", values_per_person=2, count_capped=True,
@@ -163,6 +166,7 @@ def test_a_release_of_an_earlier_version_has_its_cap_from_its_options():
     assert Release.from_json(json.dumps(stored)).estimate.cap == Cap(values=1)
 
 
+@pytest.mark.slow
 def test_what_was_counted_is_noted_and_entered_in_the_ledger(tmp_path):
     options = {"column": "value", "user": "person", **GUARANTEE}
     ledger = Ledger.create(tmp_path / "people.ledger", epsilon=10, delta=1e-4, population="people of the test")
