@@ -49,7 +49,7 @@ def test_terminal_output(folder):
         assert needed in result.stdout
     assert result.stdout.endswith("Details: --explain\n")
     assert len(result.stdout.split("shaded above", 1)[1].strip().splitlines()) <= 7
-    assert "chosen at random" not in result.stdout
+    assert "Rows without a person are left out" not in result.stdout
     assert "NOT PRIVATE" not in result.stdout
     assert max(map(len, result.stdout.splitlines()[1:10])) <= 80
 
