@@ -101,4 +101,38 @@ MUTANTS = (
         replacement="whole",
         tests=("tests/histogram/test_sets.py::test_a_bin_held_twice_is_refused_in_any_place",),
     ),
+    Mutant(
+        name="line-of-another-file",
+        harm="An error in one file of JSON lines points to the line of another person.",
+        target="shuffledp.data.duckdb:InProcess._refuse_wrong_line",
+        pattern="TextScan(replace(files, paths=(path,)), [])",
+        replacement="TextScan(files, [])",
+        tests=("tests/data/test_files.py::test_an_error_in_json_names_the_file_and_the_line_and_quotes_nobody",),
+    ),
+    Mutant(
+        name="marker-not-accounted",
+        harm="A person at the cap holds one more bin than the noise covers.",
+        target="shuffledp.release.spec:PrivacySpec.target",
+        pattern="people.source.bins_per_person",
+        replacement="people.source.values_per_person",
+        tests=("tests/data/test_caps.py::test_the_marker_is_accounted_as_one_more_value",),
+    ),
+    Mutant(
+        name="marker-depends-on-the-choice",
+        harm="Who is marked as having more values depends on the random choice of their values.",
+        target="shuffledp.data.contributions:bounded",
+        pattern="np.bincount(people, minlength=sizes.size)",
+        replacement="np.bincount(people[kept], minlength=sizes.size) + rng.integers(2, size=sizes.size)",
+        tests=("tests/data/test_caps.py::test_the_marker_does_not_depend_on_the_random_choice",),
+    ),
+    Mutant(
+        name="cap-not-stated",
+        harm="Intervals of capped counts are described as intervals of the true counts.",
+        target="shuffledp.release.private_histogram:_release",
+        pattern="cap=source.cap",
+        replacement="cap=None",
+        tests=(
+            "tests/explain/test_contributions.py::test_the_cap_is_stated_wherever_intervals_are_shown_whatever_people_have",
+        ),
+    ),
 )

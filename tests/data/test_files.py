@@ -292,6 +292,17 @@ def test_a_json_array_names_the_way_out(tmp_path, content):
         count(find_files([tmp_path]))
 
 
+@pytest.mark.parametrize("wrong", ['["SECRET"]', '{"value": "SECRET"', '{"value": ["SECRET"]}'])
+def test_an_error_in_json_names_the_file_and_the_line_and_quotes_nobody(tmp_path, wrong):
+    """The wrong line is in the second file; the same line of the first file is another person's."""
+    right = '{"value": "x"}'
+    (tmp_path / "a.jsonl").write_text(f"{right}\n" * 5)
+    (tmp_path / "b.jsonl").write_text("\n".join([right, right, wrong, wrong, right]))
+    with pytest.raises(DataError, match=r"/b\.jsonl cannot be read as json: line 3 [bhi]") as error:
+        count(find_files([tmp_path]))
+    assert "SECRET" not in str(error.value)
+
+
 @pytest.mark.parametrize("nested", ['{"a": "SECRET"}', '["SECRET"]', "{}", "[]"])
 def test_nested_values_in_json_are_refused_as_in_parquet(tmp_path, nested):
     lines = ['{"value": "x", "user": 1}', '{"value": NESTED, "user": 2}', '{"value": "y", "user": {"a": 1}}']

@@ -306,8 +306,8 @@ def test_padding_bins_of_the_universe_have_their_own_labels():
         assert found == {"a": 2, "b": 1, None: 1, Absent(most=2): 3, Absent(most=1): 2, Absent(most=0): 0}
         assert sorted(people.numbered().counts.tolist()) == sorted(found.values())
         truth = np.zeros(drawn.symbols.size, dtype=np.int64)
-        for at, counts in people.truth(drawn.symbols, drawn.symbols):
-            truth[at] = counts
+        for part in people.truth(drawn.symbols, drawn.symbols):
+            truth[part.at] = part.people
     assert truth.tolist() == drawn.counts.tolist()
 
 
@@ -318,8 +318,8 @@ def test_pairs_of_values_are_labels_and_are_found_again():
         protocol = Truthful(users=3, bins=1, values_per_person=1)
         drawn = people.draw(protocol)
         assert dict(zip(drawn.symbols.tolist(), drawn.counts.tolist(), strict=True)) == {("a", 1): 2, ("b", None): 1}
-        at, counts = zip(*people.truth(drawn.symbols, drawn.symbols), strict=True)
-        assert counts[0][np.argsort(at[0])].tolist() == drawn.counts.tolist()
+        (part,) = people.truth(drawn.symbols, drawn.symbols)
+        assert part.people[np.argsort(part.at)].tolist() == drawn.counts.tolist()
     for domain in ([["a", "b"], Edges([0, 5])], {"y": Edges([0, 5]), "x": ["a", "b"]}):
         with People(Source.of(table, column=["x", "y"], domain=domain)) as people:
             counts = people.draw(protocol).counts

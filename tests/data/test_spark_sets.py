@@ -120,6 +120,31 @@ def test_a_person_counts_once_in_a_bin_also_in_messages(spark, domain):
         assert drawn.counts.max() <= 2
 
 
+@pytest.mark.parametrize("options", [{}, {"values_per_person": 2, "count_capped": True}])
+def test_all_values_of_everybody_are_counted_beside_the_cap(spark, options):
+    """For any value and for bins, as in process; a person who has more values than count is marked."""
+    data, sets = frame(spark, TABLE), held_by(ROWS)
+    everybody, most = Counter(value for held in sets.values() for value in held), options.get("values_per_person", 1)
+    with People(Source.of(data, column="value", user="person", **options)) as people:
+        people.number(count=True)
+        values, others = people.numbered_truth()
+    assert sorted(values.uncapped.tolist()) == sorted(everybody.values())
+    assert values.people.sum() == sum(min(len(held), most) for held in sets.values())
+    assert (values.people <= values.uncapped).all()
+    more = sum(len(held) > most for held in sets.values())
+    assert others.people[:1].tolist() == ([more] if options else [])
+    with People(Source.of(data, column="value", user="person", domain=["a", "b", "c"], **options)) as people:
+        users = people.number(count=True)
+        values, others = people.numbered_truth()
+        assert values.uncapped[:4].tolist() == [everybody[value] for value in ("a", "b", "c", None)]
+        assert values.people.sum() == sum(min(len(held), most) for held in sets.values())
+        if options:
+            protocol = Truthful(users=users, bins=people.domain.size, values_per_person=3)
+            made = sent(people, protocol)
+            assert made == people.draw(protocol)
+            assert made.counts[people.values.size] == more == others.people[0]
+
+
 def test_messages_of_people_without_a_value(spark):
     data = frame(spark, TABLE)
     options = {"drop_missing": True, "domain": ["a", "b", "c", "z"], "where": "country = 'DE'"}

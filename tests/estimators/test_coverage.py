@@ -265,6 +265,20 @@ def test_the_table_of_the_proof_is_written(tmp_path):
     assert len([line for line in lines if "`hist`" in line]) == 9
 
 
+@pytest.mark.slow
+def test_the_table_of_releases_under_a_cap_is_written(tmp_path):
+    """With 4 releases at each of two betas; most people are over the cap, so no interval holds all uncapped counts."""
+    page = tmp_path / "intervals.md"
+    page.write_text("before\n<!-- capped -->\nold\n<!-- /capped -->\nafter\n")
+    table.write_capped(page, people=2000, trials=4, protocols=["dummy", "laplace"], caps=[5])
+    lines = page.read_text().splitlines()
+    assert (lines[0], lines[-1]) == ("before", "after")
+    rows = [line.split(" | ") for line in lines if "`" in line]
+    assert [row[0] for row in rows] == ["| `dummy`"] * 2 + ["| `laplace`"] * 2
+    assert all(row[4].startswith("0.000, ") for row in rows)
+    assert float(rows[0][3]) >= 0.25  # of 4 at 0.95; a seed makes the trials the same every time
+
+
 @pytest.mark.parametrize("beta", BETAS)
 @pytest.mark.parametrize("missing", [True, False])
 def test_intervals_of_unbiased_counts_hold_as_often_as_asked_for(beta, missing):

@@ -199,7 +199,7 @@ def test_every_damage_is_one_clear_error():
     release = private_histogram(["a secret label"] * 1000, **GUARANTEE, evaluate=True)
     whole = json.loads(release.to_json())
     kept = {"asked", "explanation", "log2_bins", "bins"}  # of these, any value of the kind is taken
-    kept |= {"curator_error"}  # files of earlier versions have none
+    kept |= {"curator_error", "bounded", "cap", "more_than_cap"}  # files of earlier versions have none
     kept |= {"guarantee_of_several_rows"}  # computed again from the parameters
     for name in set(whole) - kept:
         with pytest.raises(DataError, match=r"missing|not a release"):

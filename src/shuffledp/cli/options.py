@@ -64,6 +64,10 @@ ValuesPerPerson = Annotated[
     int,
     option("NUMBER", "The most values per person; needs --user.", panel=ROWS),
 ]
+CountCapped = Annotated[
+    bool,
+    flag("--count-capped", "Also count the people who have more values; needs --user.", panel=ROWS),
+]
 DropMissing = Annotated[bool, flag("--drop-missing", "Ignore rows without a value.", panel=ROWS)]
 Domain = Annotated[
     list[str] | None,

@@ -233,7 +233,7 @@ class _Lines:
     def __init__(self, release: Release, *, top: int | None) -> None:
         self._release, estimate = release, release.estimate
         self._rows = estimate.rows_to_show(top)
-        self._truth = _true_counts(release)
+        self._truth = list(_true_counts(release))
         self._kept = len(self._rows)
         self.condensed = is_condensed(self._rows, estimate)
         """Whether ordered values are left out."""
@@ -261,7 +261,7 @@ class _Lines:
         table = Table(caption=self._caption(bars=bar > 0), caption_justify="left")
         table.add_column(Text(shown(release.column)), overflow="fold")
         sure = f"{confidence(release.estimate.beta)} interval"
-        for name in ("estimate", sure, *(["true"] if self._truth else [])):
+        for name in ("estimate", sure, *(name for name, _ in self._truth)):
             table.add_column(name, justify="right")
         if bar:
             table.add_column("")
@@ -269,7 +269,7 @@ class _Lines:
             self._add(table, row, bar)
         if self._smallest:
             table.add_section()
-            blank = [""] * (3 if self._truth else 2)
+            blank = [""] * (2 + len(self._truth))
             hidden = values_among(row.label for row in rows[self._kept : len(rows) - self._smallest])
             table.add_row(f"... {hidden:,} more ...", *blank, *([self._about_smallest(bar)] if bar else []))
             table.add_section()
@@ -285,8 +285,7 @@ class _Lines:
 
     def _add(self, table: Table, row: Row, bar: int, *, factor: int = 1) -> None:
         cells = [people(row.count), interval(row)]
-        if self._truth:
-            cells.append(f"{self._truth[row.label]:,}")
+        cells += [f"{counts[row.label]:,}" for _, counts in self._truth]
         table.add_row(Text(shown(row.label)), *cells, *([self._bar(row, bar, factor)] if bar else []))
 
     def _bar(self, row: Row, length: int, factor: int) -> str:
@@ -296,11 +295,15 @@ class _Lines:
         return solid * low + shaded * max(high - low, 1)
 
 
-def _true_counts(release: Release) -> dict[Any, int]:
-    """The true count of each reported label, if the release was evaluated."""
-    if release.evaluation is None:
-        return {}
-    return dict(zip(release.estimate.labels.tolist(), release.evaluation.true_counts.tolist(), strict=True))
+def _true_counts(release: Release) -> Iterator[tuple[str, dict[Any, int]]]:
+    """The true count of each reported label, if the release was evaluated; under a cap, also the capped one."""
+    found, labels = release.evaluation, release.estimate.labels.tolist()
+    if found is None:
+        return
+    if found.uncapped is not None:
+        yield "capped", dict(zip(labels, found.true_counts.tolist(), strict=True))
+    true = found if found.uncapped is None else found.uncapped
+    yield "true", dict(zip(labels, true.true_counts.tolist(), strict=True))
 
 
 def _comparison(release: Release) -> Text:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,6 +18,7 @@ from shuffledp.data.source import Source
 from shuffledp.data.where_sql import quoted_name
 from shuffledp.errors import DataError
 from shuffledp.histogram.inputs import NONE
+from shuffledp.protocols.protocol import HistogramProtocol
 from shuffledp.randomness import random_words
 
 _UNSUPPORTED = re.compile(r"STRUCT|MAP|UNION|BLOB|BIT\b|INTERVAL|VARIANT|GEOMETRY|\[")
@@ -69,10 +70,20 @@ def _number(value: str, kind: str) -> str:
     return f"CASE WHEN NOT isnan({value}) THEN {value} + 0.0::{kind} END" if kind in ("FLOAT", "DOUBLE") else value
 
 
+class Bounded(NamedTuple):
+    """The sets of some people: lists of the values, or bins, that count, and the number of different ones they have.
+
+    The number does not depend on the choice: it is also that of people who have more values than count.
+    """
+
+    lists: Any
+    different: NDArray[np.int64]
+
+
 def bounded(
     sizes: NDArray[np.int64], entries: Any, *, most: int, rng: np.random.Generator, encode: Encode | None = None
-) -> Any:
-    """Return lists of at most `most` different values, or bins with `encode`, of each person.
+) -> Bounded:
+    """Return at most `most` different values, or bins with `encode`, of each person.
 
     The first `sizes[0]` entries, all different, belong to the first person, and so on. Every subset of the allowed size
     is equally likely.
@@ -86,7 +97,15 @@ def bounded(
     kept = _chosen(people, most=most, rng=rng)
     ends = np.cumsum(np.bincount(people[kept], minlength=sizes.size))
     offsets = pyarrow.array(np.concatenate([[0], ends]), pyarrow.int32())
-    return pyarrow.ListArray.from_arrays(offsets, entries.take(pyarrow.array(kept)))
+    lists = pyarrow.ListArray.from_arrays(offsets, entries.take(pyarrow.array(kept)))
+    return Bounded(lists, np.bincount(people, minlength=sizes.size))
+
+
+def bins_of_people(lists: Any, encode: Encode) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Return the bins of lists of values, a list for each person, and the number of people who have each."""
+    sizes = sizes_of(lists)
+    _, bins = _different(np.repeat(np.arange(sizes.size), sizes), encode(lists.flatten()))
+    return np.unique(bins, return_counts=True)
 
 
 def sizes_of(lists: Any) -> NDArray[np.int64]:
@@ -96,11 +115,22 @@ def sizes_of(lists: Any) -> NDArray[np.int64]:
     return np.asarray(compute.list_value_length(lists), dtype=np.int64)
 
 
-def in_rows(sizes: NDArray[np.int64], bins: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Return a row of bins for each person, as wide as the largest set, filled up with NONE."""
-    rows = np.full((sizes.size, max(1, int(sizes.max(initial=0)))), NONE, dtype=np.int64)
-    rows[np.arange(rows.shape[1]) < sizes[:, np.newaxis]] = bins
-    return rows
+def in_rows(held: Any, encode: Encode | None, *, marker: int) -> NDArray[np.int64]:
+    """Return a row of bins for each person of an Arrow batch of sets and sizes, filled up with NONE.
+
+    `encode` maps values to bins, if they are not bins yet. A size above that of the set stands for the bin `marker`.
+    """
+    lists, entries = held.column(0), held.column(0).flatten()
+    listed = sizes_of(lists)
+    rows = np.full((listed.size, max(1, int(listed.max(initial=0)))), NONE, dtype=np.int64)
+    rows[np.arange(rows.shape[1]) < listed[:, np.newaxis]] = entries if encode is None else encode(entries)
+    marked = np.asarray(held.column(1)) > listed
+    return np.column_stack([rows, np.where(marked, marker, NONE)]) if marked.any() else rows
+
+
+def last_value(protocol: HistogramProtocol) -> int:
+    """Return the last bin before the padding bins: that of the marker, if people who have more values are counted."""
+    return protocol.bins - protocol.padding_bins - 1
 
 
 def _different(people: NDArray[np.int64], bins: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:

@@ -17,7 +17,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shuffledp.data.arrow import ArrowScan, check_schemas
-from shuffledp.data.contributions import bounded, in_rows, select_rows, sizes_of
+from shuffledp.data.contributions import (
+    bins_of_people,
+    bounded,
+    in_rows,
+    last_value,
+    select_rows,
+    sizes_of,
+)
 from shuffledp.data.engine import Encode
 from shuffledp.data.files import Files, Scratch, is_remote, named
 from shuffledp.data.source import Source
@@ -48,7 +55,10 @@ _SETS_AT_ONCE = 1 << 16
 
 
 class Sets(NamedTuple):
-    """A query for the list of what each person holds: bins, if `encode` made them, or values."""
+    """A query for the list that each person holds, of bins, if `encode` made them, or values, and its `size`.
+
+    The size counts the marker of people who have more values than count, which is not in the list.
+    """
 
     query: str
     encode: Encode | None
@@ -125,8 +135,25 @@ class InProcess:
         if not self._source.in_sets:
             return {1: self.people()}
         with self._clear_errors():
-            query = f"SELECT len(held), count(*) FROM ({self._hold(encode).query}) GROUP BY ALL"
+            query = f"SELECT size, count(*) FROM ({self._hold(encode).query}) GROUP BY ALL"
             return dict(self._run(query, "counting people"))
+
+    def uncapped(self, encode: Encode | None = None) -> Iterator[tuple[Any, NDArray[np.int64], NDArray[np.int64]]]:
+        """Return the true histogram, and beside it the number of people who have each value, without the cap."""
+        kept = " AND kept" if self._source.in_sets else ""
+        different = f"SELECT DISTINCT person, value FROM ({self._all_rows}) WHERE person IS NOT NULL{kept}"
+        counted = self.counts(encode)
+        if encode is not None:
+            yield from ((bins, people, np.zeros_like(people)) for bins, people in counted)
+            for batch in self._stream(f"SELECT list(value) FROM ({different}) GROUP BY person", at_once=_SETS_AT_ONCE):
+                bins, people = bins_of_people(batch.column(0), encode)
+                yield bins, np.zeros_like(people), people
+            return
+        capped = "SELECT value, people AS capped, 0 AS everybody FROM counted"
+        both = f"{capped} UNION ALL SELECT value, 0, 1 FROM ({different})"
+        sums = f"SELECT value, sum(capped)::BIGINT, sum(everybody)::BIGINT FROM ({both}) GROUP BY value"
+        for batch in self._stream(sums):
+            yield batch.column(0), batch.column(1).to_numpy(), batch.column(2).to_numpy()
 
     def tally(self, protocol: MessageProtocol, encode: Encode) -> Tally:
         """Make, shuffle and count messages, batch by batch, on all cores.
@@ -144,7 +171,7 @@ class InProcess:
         pool = ThreadPoolExecutor(cores)
         try:
             waiting: deque[tuple[int, Future[Any]]] = deque()
-            for bins in self._bins(encode, at_once):
+            for bins in self._bins(encode, at_once, marker=last_value(protocol)):
                 waiting.append((len(bins), pool.submit(one_batch, bins)))
                 while len(waiting) > cores:  # keep the messages of only a few batches in memory
                     people, finished = waiting.popleft()
@@ -163,9 +190,9 @@ class InProcess:
         self._connection.close()
         self._scratch.close()
 
-    def _bins(self, encode: Encode, at_once: int) -> Iterator[NDArray[np.int64]]:
+    def _bins(self, encode: Encode, at_once: int, *, marker: int) -> Iterator[NDArray[np.int64]]:
         """Everybody's bin, or row of bins, in batches of at most this number of people."""
-        for bins in self._rows_of_bins(encode) if self._source.in_sets else self._one_bin_each(encode):
+        for bins in self._rows_of_bins(encode, marker) if self._source.in_sets else self._one_bin_each(encode):
             for start in range(0, len(bins), at_once):
                 yield bins[start : start + at_once]
 
@@ -175,11 +202,10 @@ class InProcess:
 
     # sets ---------------------------------------------------------------------------------------------------------
 
-    def _rows_of_bins(self, encode: Encode) -> Iterator[NDArray[np.int64]]:
+    def _rows_of_bins(self, encode: Encode, marker: int) -> Iterator[NDArray[np.int64]]:
         sets = self._hold(encode)
-        for batch in self._stream(f"SELECT held FROM ({sets.query})", at_once=_SETS_AT_ONCE):
-            lists, still = batch.column(0), None if sets.encode is not None else encode
-            yield in_rows(sizes_of(lists), np.asarray(_bins(lists.flatten(), still), dtype=np.int64))
+        for batch in self._stream(f"SELECT held, size FROM ({sets.query})", at_once=_SETS_AT_ONCE):
+            yield in_rows(batch, None if sets.encode is not None else encode, marker=marker)
 
     def _count_sets(self) -> str:
         """A query for the number of people, with or without values."""
@@ -191,7 +217,8 @@ class InProcess:
     def _hold(self, encode: Encode | None) -> Sets:
         """What each person holds; the choice is cached."""
         if self._source.user is None:  # a row is a person, who holds its value or nothing: in any bin at most once
-            self._sets = Sets(f"SELECT CASE WHEN kept THEN [value] ELSE [] END AS held FROM ({self._rows})", None)
+            held = "CASE WHEN kept THEN [value] ELSE [] END AS held, kept::INTEGER AS size"
+            self._sets = Sets(f"SELECT {held} FROM ({self._rows})", None)
         elif self._sets is None or self._sets.encode is not encode:
             self._counted = False
             with self._clear_errors():
@@ -204,7 +231,7 @@ class InProcess:
                 )
                 self._bound(encode)
                 self._run("DROP TABLE gathered")
-            self._sets = Sets("SELECT held FROM held", encode)
+            self._sets = Sets("SELECT held, size FROM held", encode)
         return self._sets
 
     def _bound(self, encode: Encode | None) -> None:
@@ -217,9 +244,10 @@ class InProcess:
             for batch in chain([nobody], reader):
                 lists = batch.column(0)
                 held = bounded(sizes_of(lists), lists.flatten(), most=most, rng=rng, encode=encode)
-                self._connection.register("part", pyarrow.table({"held": held}))
+                sizes = np.minimum(held.different, self._source.bins_per_person)
+                self._connection.register("part", pyarrow.table({"held": held.lists, "size": sizes}))
                 made = "CREATE OR REPLACE TABLE held AS" if batch is nobody else "INSERT INTO held"
-                self._connection.execute(f"{made} SELECT held FROM part")
+                self._connection.execute(f"{made} SELECT held, size FROM part")
         self._connection.unregister("part")
 
     # reading ------------------------------------------------------------------------------------------------------
@@ -228,10 +256,10 @@ class InProcess:
         """A query for one value of each person; with sets, for all values, their person, and whether they count."""
         query, source = self._table(), self._source
         types = {name: kind for name, kind, *_ in self._run(f"DESCRIBE {query}")}
-        rows = select_rows(query, source, fields=self._fields, user=self._user, types=types)
+        self._all_rows = select_rows(query, source, fields=self._fields, user=self._user, types=types)
         if source.in_sets or source.user is None:
-            return rows
-        self._choose_rows(rows)
+            return self._all_rows
+        self._choose_rows(self._all_rows)
         return "SELECT value FROM chosen"
 
     def _choose_rows(self, rows: str) -> None:

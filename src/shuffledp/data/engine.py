@@ -43,7 +43,16 @@ class Engine(Protocol):
         """
 
     def holdings(self, encode: Encode | None = None) -> dict[int, int]:
-        """Return how many people hold 0, 1, ... values, or bins; zeros may be left out."""
+        """Return how many people hold 0, 1, ... values, or bins; zeros may be left out.
+
+        If the source counts people who have more values than count, the marker is one more.
+        """
+
+    def uncapped(self, encode: Encode | None = None) -> Iterator[tuple[Any, NDArray[np.int64], NDArray[np.int64]]]:
+        """Return the true histogram, and beside it the number of people who have each value, without the cap.
+
+        The source must have users. With `encode`, bins instead of values; both counts of a bin add up.
+        """
 
     def tally(self, protocol: MessageProtocol, encode: Encode) -> Tally:
         """Make, shuffle and count the messages of all people; with sets, a row of bins is a person."""

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any, Self
 
 import numpy as np
@@ -16,7 +18,7 @@ from shuffledp.data.tables import Memory
 from shuffledp.errors import DataError, ParameterError
 from shuffledp.histogram.domain import Domain
 from shuffledp.histogram.inputs import holders_of_padding
-from shuffledp.histogram.labels import LONGEST_NUMBER, Absent
+from shuffledp.histogram.labels import LONGEST_NUMBER, Absent, MoreThan, NotAValue
 from shuffledp.histogram.tally import Tally, as_symbols
 from shuffledp.progress import Progress, quiet
 from shuffledp.protocols.protocol import HistogramProtocol, MessageProtocol
@@ -47,10 +49,25 @@ def _nothing() -> None:
     """Do nothing before noise is sampled."""
 
 
+@dataclass(frozen=True, eq=False)
+class TrueCounts:
+    """The true counts of some bins: their places in an estimate (-1 for others) or numbers, and the people of each.
+
+    Of values under a contribution cap, `uncapped` has the numbers of people who have them. `values` is False for bins
+    that are not values.
+    """
+
+    at: NDArray[np.int64]
+    people: NDArray[np.int64]
+    uncapped: NDArray[np.int64] | None = None
+    values: bool = True
+
+
 class People:
     """One value, or a set of a few values, for each person of a source, on the engine where they are.
 
-    `rng` chooses one row, or some values, of each person in a simulation.
+    `values` are the possible values; `domain` also has the marker of people who have more values than count, if they
+    are counted. `rng` chooses one row, or some values, of each person in a simulation.
     """
 
     def __init__(self, source: Source, *, progress: Progress = quiet, rng: np.random.Generator | None = None) -> None:
@@ -58,7 +75,7 @@ class People:
         self._engine = open_engine(source, progress=progress, rng=rng)
         self._encoder: Encoder | None = None
         everything = Domain.implicit(EVERYTHING ** len(source.names))
-        self.domain = source.domain if isinstance(source.domain, Domain) else everything
+        self.values = source.domain if isinstance(source.domain, Domain) else everything
         try:
             self._kind = self._kind_of_values()
             for name, kind in zip(source.names, self.kinds, strict=True):
@@ -72,7 +89,7 @@ class People:
                     # a refusal would reveal something about the people who satisfy a condition, without spending budget
                     refuses=not source.in_sets,
                 )
-                self.domain = self._encoder.domain
+                self.values = self._encoder.domain
         except BaseException:
             self._engine.close()
             raise
@@ -96,7 +113,20 @@ class People:
     @property
     def padding_bins(self) -> int:
         """The number of padding bins, for people with fewer values than allowed; 0 where all hold exactly one."""
-        return self.source.values_per_person if self.source.in_sets else 0
+        return self.source.bins_per_person if self.source.in_sets else 0
+
+    @cached_property
+    def domain(self) -> Domain:
+        """The labels of all bins except padding bins."""
+        counted = self.source.count_capped
+        return self.values.with_more_than(self.source.values_per_person) if counted else self.values
+
+    @property
+    def _labels_without_value(self) -> NDArray[Any]:
+        """The labels of the bins that are not values: the marker, if there is one, then padding bins."""
+        most, number = self.source.values_per_person, self.padding_bins
+        marker = [MoreThan(values=most)] if self.source.count_capped else []
+        return as_symbols([*marker, *(Absent(most=number - at) for at in range(1, number + 1))])
 
     def number(self, *, count: bool) -> int:
         """Return the number of people; with `count`, from the true histogram, which is counted first."""
@@ -127,49 +157,70 @@ class People:
             counts = self._dense(self._encoder)
             before()
             return protocol.sample_tally(counts)
-        absent = self._absent()
+        without = self._without_value()
         before()
         seen, done = [], 0
         for labels, people in self._engine.counts():
             reported = _reported(protocol, people)
             seen.append(reported.renamed(names_of(self._kind, labels.take(reported.symbols))))
             done += int(people.sum())
-            self._progress("drawing noise", done / (protocol.users * self.source.values_per_person))
+            self._progress("drawing noise", done / (protocol.users * self.source.bins_per_person))
         if self.padding_bins:
-            reported = _reported(protocol, absent)
-            seen.append(reported.renamed(_absent_labels(self.padding_bins)[reported.symbols]))
+            reported = _reported(protocol, without)
+            seen.append(reported.renamed(self._labels_without_value[reported.symbols]))
         return Tally.join(seen)
 
-    def truth(
-        self, labels: NDArray[Any], symbols: NDArray[Any]
-    ) -> Iterator[tuple[NDArray[np.int64], NDArray[np.int64]]]:
-        """Return the true counts in batches, with the places of their values among reported labels; -1 for others.
+    def count_uncapped(self) -> None:
+        """Count all values of everybody, if they are listed: those outside a list are refused before a release."""
+        if self.source.cap is not None and self._encoder is not None:
+            self._dense_uncapped  # noqa: B018  (cached)
+
+    def truth(self, labels: NDArray[Any], symbols: NDArray[Any]) -> Iterator[TrueCounts]:
+        """Return the true counts in batches, with the places of their bins among reported labels.
 
         `symbols` are the numbers of the same labels in a listed domain.
         """
         if self._encoder is not None:
-            dense = self._dense(self._encoder)
-            yield places(symbols, np.arange(dense.size)), dense
+            for part in self.numbered_truth():
+                yield replace(part, at=places(symbols, part.at))
             return
-        values, absent = [], {}
+        values, others = [], {}
         for at, label in enumerate(labels.tolist()):
-            if isinstance(label, Absent):
-                absent[label] = at
+            if isinstance(label, NotAValue):
+                others[label] = at
             else:
                 values.append((label, at))
         find = finder(self._kind, values)
-        for batch, people in self._engine.counts():
-            yield find(batch), people
+        if self.source.cap is None:
+            yield from (TrueCounts(find(batch), people) for batch, people in self._engine.counts())
+        else:
+            yield from (TrueCounts(find(batch), people, all_) for batch, people, all_ in self._engine.uncapped())
         if self.padding_bins:
-            yield np.array([absent.get(one, -1) for one in _absent_labels(self.padding_bins).tolist()]), self._absent()
+            found = np.array([others.get(one, -1) for one in self._labels_without_value.tolist()])
+            yield TrueCounts(found, self._without_value(), values=False)
 
     def numbered(self) -> Tally:
         """Return the true counts of numbered bins; in the universe, of occupied bins without their names."""
+        values, others = self.numbered_truth()
+        held = slice(None) if self._encoder is not None else values.people > 0
+        return Tally(np.append(values.at[held], others.at), np.append(values.people[held], others.people))
+
+    def numbered_truth(self) -> list[TrueCounts]:
+        """Return the true counts of numbered bins: of values, in the universe of those that anybody has; of others."""
+        has_cap = self.source.cap is not None
         if self._encoder is not None:
-            dense = self._dense(self._encoder)
-            return Tally(np.arange(dense.size), dense)
-        counts = np.sort(np.concatenate([people for _, people in self._engine.counts()] + [self._absent()]))
-        return Tally(np.arange(counts.size), counts)
+            uncapped = self._dense_uncapped if has_cap else None
+            people = self._dense(self._encoder)[: self.values.size]
+        elif has_cap:
+            both = np.concatenate([[capped, all_] for _, capped, all_ in self._engine.uncapped()], axis=1)
+            people, uncapped = both[:, np.lexsort(both[::-1])]  # not in the order of the data
+        else:
+            people, uncapped = np.sort(np.concatenate([people for _, people in self._engine.counts()])), None
+        others = self._without_value()
+        return [
+            TrueCounts(np.arange(people.size), people, uncapped),
+            TrueCounts(people.size + np.arange(others.size), others, values=False),
+        ]
 
     def _kind_of_values(self) -> Kind | CrossKind:
         """How the engine's entries are read."""
@@ -184,27 +235,33 @@ class People:
         return CrossKind(tuple(kinds)) if several else kinds[0]
 
     def _dense(self, encoder: Encoder) -> NDArray[np.int64]:
-        """The true count of every bin of the listed domain, and of padding bins."""
-        counts = np.zeros(self.domain.size, dtype=np.int64)
+        """The true count of every bin of the listed domain, of the marker and of padding bins."""
+        counts = np.zeros(self.values.size, dtype=np.int64)
         for bins, people in self._engine.counts(encoder):
             np.add.at(counts, np.asarray(bins), people)
-        return np.concatenate([counts, self._absent()])
+        return np.concatenate([counts, self._without_value()])
 
-    def _absent(self) -> NDArray[np.int64]:
-        """The number of people in each padding bin."""
+    @cached_property
+    def _dense_uncapped(self) -> NDArray[np.int64]:
+        """The number of people who have each value of the listed domain, without the cap."""
+        counts = np.zeros(self.values.size, dtype=np.int64)
+        for bins, _, people in self._engine.uncapped(self._encoder):
+            np.add.at(counts, np.asarray(bins), people)
+        return counts
+
+    def _without_value(self) -> NDArray[np.int64]:
+        """The number of people in each bin that is not a value: the marker, if there is one, then padding bins."""
         if not self.padding_bins:
             return np.empty(0, dtype=np.int64)
-        holdings = self._engine.holdings(self._encoder)
-        return holders_of_padding([holdings.get(held, 0) for held in range(self.padding_bins + 1)])
+        found = self._engine.holdings(self._encoder)
+        holdings = [found.get(held, 0) for held in range(self.padding_bins + 1)]
+        marker = holdings[-1:] if self.source.count_capped else []
+        return np.concatenate([np.array(marker, dtype=np.int64), holders_of_padding(holdings)])
 
 
 def _reported(protocol: HistogramProtocol, people: NDArray[np.int64]) -> Tally:
     """The reported part of some bins of the universe with these counts; its symbols are their places."""
     return protocol.estimator.statistic(protocol.sample_tally(Tally(np.arange(people.size), people), part=True))
-
-
-def _absent_labels(padding_bins: int) -> NDArray[Any]:
-    return as_symbols([Absent(most=padding_bins - number) for number in range(1, padding_bins + 1)])
 
 
 def places(symbols: NDArray[Any], bins: NDArray[np.int64]) -> NDArray[np.int64]:

@@ -11,7 +11,8 @@ from shuffledp.data.bins import Possible, PossibleValues, possible_values
 from shuffledp.data.files import Files, find_files, names_something
 from shuffledp.data.tables import read_memory
 from shuffledp.errors import DataError, ParameterError
-from shuffledp.validation import values_each
+from shuffledp.histogram.facts import Cap
+from shuffledp.validation import MOST_VALUES, values_each
 
 if TYPE_CHECKING:
     from shuffledp.data.where import Condition
@@ -27,15 +28,17 @@ class Source:
     list together. `engine` is local or spark, `master` the address of Spark.
 
     Each person counts with the value of one of their rows, chosen at random; rows that `drop_missing` leaves out belong
-    to no person. Where `values_per_person` is larger or there is a condition `where`, people hold *sets*: all
-    different values of their rows that satisfy the condition, or a random choice of `values_per_person` of them. A set
-    can be empty, and its person still counts: the number of people depends on `user` alone.
+    to no person. Where `values_per_person` is larger, there is a condition `where`, or `count_capped`, people hold
+    *sets*: all different values of their rows that satisfy the condition, or a random choice of `values_per_person` of
+    them. A set can be empty, and its person still counts: the number of people depends on `user` alone. With
+    `count_capped`, people who have more different values than count also hold a marker, which is no value.
     """
 
     data: Any
     names: tuple[str, ...]
     user: str | None = None
     values_per_person: int = 1
+    count_capped: bool = False
     where: Condition | None = None
     drop_missing: bool = False
     domain: PossibleValues | None = None
@@ -92,6 +95,17 @@ class Source:
                 f"values_per_person={self.values_per_person} needs user, the column that identifies the person of a "
                 "row: without it each row is a person with one value"
             )
+        if not isinstance(self.count_capped, bool):
+            raise ParameterError(f"count_capped must be True or False, got {type(self.count_capped).__name__}")
+        if self.count_capped and self.user is None:
+            raise ParameterError(
+                "count_capped needs user, the column that identifies the person of a row: without it each row is a "
+                "person with one value"
+            )
+        if self.bins_per_person > MOST_VALUES:
+            raise ParameterError(
+                f"values_per_person must be at most {MOST_VALUES - 1} with count_capped, got {self.values_per_person}"
+            )
         object.__setattr__(self, "possible", possible_values(self.domain, self.names))
         if self.possible is None and self.other:
             raise ParameterError("other needs a domain: without one, every value is counted by itself")
@@ -113,7 +127,17 @@ class Source:
     @property
     def in_sets(self) -> bool:
         """Whether people hold sets, which can be empty, and not exactly one value."""
-        return self.values_per_person > 1 or self.where is not None
+        return self.values_per_person > 1 or self.where is not None or self.count_capped
+
+    @property
+    def bins_per_person(self) -> int:
+        """The most bins in which a person counts: values, and the marker of people who have more."""
+        return self.values_per_person + self.count_capped
+
+    @property
+    def cap(self) -> Cap | None:
+        """The contribution cap; None if each row is a person. It does not say whether anybody has more values."""
+        return None if self.user is None else Cap(values=self.values_per_person, counted=self.count_capped)
 
     @property
     def needed(self) -> list[str]:

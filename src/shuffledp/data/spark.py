@@ -7,108 +7,29 @@ twice for the same data, whichever parts of either run Spark uses. Executors nee
 
 from __future__ import annotations
 
-import os
-import re
 import secrets
-import shutil
-import sys
-import warnings
 from collections import defaultdict
 from collections.abc import Iterator
-from contextlib import contextmanager
 from functools import cached_property, partial, reduce
 from operator import and_
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from shuffledp.data.arrow import check_columns
-from shuffledp.data.contributions import LISTS, bounded, in_rows, sizes_of
+from shuffledp.data.contributions import LISTS, bins_of_people, bounded, in_rows, last_value, sizes_of
 from shuffledp.data.engine import Encode
 from shuffledp.data.files import Files
 from shuffledp.data.source import Source, is_spark
 from shuffledp.data.spark_files import read_json_lines, read_parquet, read_separated_text
-from shuffledp.errors import DataError, MissingExtraError, ParameterError
+from shuffledp.data.spark_session import clear_errors, needs_spark, open_session
+from shuffledp.errors import DataError, ParameterError
 from shuffledp.histogram.shuffle import MOST_BUCKETS, deal, shuffle
 from shuffledp.histogram.tally import Tally
 from shuffledp.progress import Progress, quiet
 from shuffledp.protocols.protocol import MessageProtocol
 from shuffledp.randomness import keyed, random_words
-
-
-def needs_spark() -> None:
-    """Refuse to go on without the packages that Spark needs."""
-    try:
-        import pandas  # noqa: F401  (pyspark needs it for mapInArrow)
-        import pyarrow  # noqa: F401
-        import pyspark  # noqa: F401
-    except ImportError:
-        raise MissingExtraError("pyspark, pandas and pyarrow", extra="spark") from None
-
-
-def open_session(master: str | None, *, progress: Progress) -> tuple[Any, bool]:
-    """Return the running session, or a new one at `master`, and whether it was started here."""
-    from pyspark.sql import SparkSession
-
-    running = SparkSession.getActiveSession()
-    if running is not None and master is None:
-        return running, False
-    if master is None or not master.startswith("sc://"):
-        check_java()
-    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
-    settings: dict[str, Any] = {
-        "spark.ui.enabled": "false",
-        "spark.ui.showConsoleProgress": "false",
-        "spark.log.level": "OFF",  # Spark's errors can quote the data
-    }
-    builder = SparkSession.builder.appName("shuffledp").config(map=settings)
-    if master is not None and master.startswith("sc://"):
-        builder = builder.remote(master)
-    elif running is None:
-        builder = builder.master(master or "local[*]")
-    else:
-        raise ParameterError("master must be left out: a Spark session is already running")
-    progress("starting Spark", 0.0)
-    try:
-        session = builder.getOrCreate()
-    except Exception:
-        raise DataError(f"Spark did not start at {master or 'local[*]'}: check the address and Java") from None
-    progress("starting Spark", 1.0)
-    return session, True
-
-
-@contextmanager
-def clear_errors() -> Iterator[None]:
-    """Replace Spark's own messages, which can quote the data."""
-    from py4j.protocol import Py4JError
-    from pyspark.errors import AnalysisException, PySparkException
-
-    try:
-        with warnings.catch_warnings():
-            # mapInArrow imports pandas without using it
-            warnings.filterwarnings("ignore", message="PySpark does not yet fully support pandas")
-            yield
-    except AnalysisException as error:
-        raise DataError(f"Spark cannot read this data: {error.getCondition()}") from None
-    except (PySparkException, Py4JError) as error:
-        if ours := re.search(r"shuffledp\.errors\.DataError: (.+)", str(error)):  # our own error in an executor
-            raise DataError(ours[1].strip()) from None
-        raise DataError(
-            "Spark failed: the data is damaged or of another format, or executors lack shuffledp or memory"
-        ) from None
-
-
-def check_java() -> None:
-    """Refuse to start Spark without Java."""
-    home = os.environ.get("JAVA_HOME")
-    if not (home and os.access(Path(home, "bin", "java"), os.X_OK)) and shutil.which("java") is None:
-        raise DataError(
-            "Spark needs Java 17 or 21, which is missing: install it, such as the package openjdk-17-jre-headless, or "
-            "set JAVA_HOME"
-        )
-
 
 _MESSAGES_AT_ONCE = 1 << 20
 _BUCKET = 1 << 22
@@ -140,7 +61,7 @@ class Spark:
                 table = self._table()
                 check_columns(None, table.columns, source.needed)
                 # [value: one row for each person], or of sets [value, kept, person: one row for each row]
-                self._values = self._rows(table)
+                self._values = self._all_rows = self._rows(table)
                 if not source.in_sets and source.user is not None:
                     self._values = self._one_row_each(self._values)
         except BaseException:
@@ -175,6 +96,38 @@ class Spark:
         """Return how many people hold 0, 1, ... values."""
         return self._count(encode).holdings
 
+    def uncapped(self, encode: Encode | None = None) -> Iterator[tuple[Any, NDArray[np.int64], NDArray[np.int64]]]:
+        """Return the true histogram, and beside it the number of people who have each value, without the cap."""
+        from pyspark.sql import functions
+
+        everybody = self._gathered()
+        if encode is not None:
+            yield from ((bins, people, np.zeros_like(people)) for bins, people in self.counts(encode))
+
+            def count(batches: Iterator[Any]) -> Iterator[Any]:
+                for batch in batches:
+                    bins, people = bins_of_people(_values_of(batch.column(0)), encode)
+                    yield _batch(bin=bins, people=people)
+
+            with clear_errors():
+                # [bin, people: one row for each batch and bin in it]
+                found = everybody.mapInArrow(count, "bin long, people long").toArrow()
+            yield found.column(0).to_numpy(), np.zeros(found.num_rows, dtype=np.int64), found.column(1).to_numpy()
+            return
+        zero, one = functions.lit(0), functions.lit(1)
+        with clear_errors():
+            capped = self._values
+            if self._source.in_sets:
+                capped = self._held(None).select(functions.explode("held").alias("value"))
+            # [value, capped, everybody: one row for each person and value]
+            both = capped.select("value", one.alias("capped"), zero.alias("everybody")).unionAll(
+                everybody.select(functions.explode("held").alias("one")).select("one.value", zero, one)
+            )
+            # [value, sum(capped), sum(everybody): one row for each value]
+            sums = both.groupBy("value").sum("capped", "everybody").toArrow()
+        for batch in sums.to_batches():
+            yield batch.column(0), batch.column(1).to_numpy(), batch.column(2).to_numpy()
+
     def tally(self, protocol: MessageProtocol, encode: Encode) -> Tally:
         """Make everybody's messages, deal them into random buckets, and shuffle and count each bucket."""
         if not protocol.numbered_messages:
@@ -183,14 +136,14 @@ class Spark:
         buckets = min(MOST_BUCKETS, max(_FEWEST_BUCKETS, 1 << int(total / _BUCKET).bit_length()))
         at_once = max(1, int(_MESSAGES_AT_ONCE / protocol.messages_per_user.expected))
 
-        bins_of: Encode = encode
-        if self._source.in_sets:
-            bins_of = partial(_rows_of_bins, encode=None if self._in_chosen_sets else encode)
+        bins_of = partial(in_rows, encode=None if self._in_chosen_sets else encode, marker=last_value(protocol))
+        if not self._source.in_sets:
+            bins_of = partial(_first_column, encode=encode)
 
         def send(batches: Iterator[Any]) -> Iterator[Any]:
             rng = keyed(secret, _SEND, _partition())
             for batch in batches:
-                bins = bins_of(batch.column(0))
+                bins = bins_of(batch)
                 for start in range(0, len(bins), at_once):
                     messages = protocol.randomize(bins[start : start + at_once], rng=rng).astype(np.int64)
                     dealt = [part.tobytes() for part in deal(messages, buckets, rng)]
@@ -308,7 +261,7 @@ class Spark:
         kind = held.schema["held"].dataType.elementType
         # [of a person: how many values they hold; then each value]
         nothing, not_a_size = functions.lit(None).cast(kind).alias("value"), functions.lit(-1).alias("size")
-        size = functions.struct(functions.size("held").alias("size"), nothing)
+        size = functions.struct(functions.col("size"), nothing)
         each = functions.transform("held", lambda value: functions.struct(not_a_size, value.alias("value")))
         exploded = held.select(functions.explode(functions.concat(functions.array(size), each)).alias("one"))
         # [size, value, count: one row for each size or value]
@@ -332,42 +285,57 @@ class Spark:
         return held if self._in_chosen_sets else held.sortWithinPartitions("held")
 
     def _held(self, encode: Encode | None) -> Any:
-        """[held: a list of values, or bins, for each person]."""
+        """[held, size: a list of values, or bins, for each person, and its size, with the marker of who has more]."""
         from pyspark.sql import functions
-        from pyspark.sql.types import ArrayType, LongType, StructField, StructType
+        from pyspark.sql.types import ArrayType, IntegerType, LongType, StructField, StructType
 
         rows, kind = self._values, self._values.schema["value"].dataType
         if self._source.user is None:
             nothing = functions.array().cast(ArrayType(kind))
-            return rows.select(functions.when(rows["kept"], functions.array("value")).otherwise(nothing).alias("held"))
+            held = rows.select(functions.when(rows["kept"], functions.array("value")).otherwise(nothing).alias("held"))
+            return held.select("held", functions.size("held").alias("size"))
+        secret, source = self._secret, self._source
+        most, most_bins = source.values_per_person, source.bins_per_person
+
+        def bound(batches: Iterator[Any]) -> Iterator[Any]:
+            rng = keyed(secret, _CHOOSE, _partition())
+            for batch in batches:
+                values = _values_of(batch.column(0))
+                held = bounded(sizes_of(values), values.flatten(), most=most, rng=rng, encode=encode)
+                yield _batch(held=held.lists, size=np.minimum(held.different, most_bins).astype(np.int32))
+
+        bins = ArrayType(kind if encode is None else LongType())
+        made = StructType([StructField("held", bins), StructField("size", IntegerType())])
+        return self._gathered().mapInArrow(bound, made)
+
+    def _gathered(self) -> Any:
+        """[held: a list of structs of all different values of each person]."""
+        from pyspark.sql import functions
+
+        rows = self._all_rows
         # With a fixed number of partitions, since Spark would choose one by the number of bytes. The same people are
         # then in the same partition in every run, and, sorted, in the same order.
         partitions = int(rows.sparkSession.conf.get("spark.sql.shuffle.partitions"))
         together = rows.filter(rows["person"].isNotNull()).repartition(partitions, "person").groupBy("person")
         # in a struct, since collect_set passes over missing values; of many people it leaves some structs twice
-        collected = functions.collect_set(functions.when(rows["kept"], functions.struct("value")))
+        value = functions.struct("value")
+        collected = functions.collect_set(functions.when(rows["kept"], value) if self._source.in_sets else value)
         different = functions.sort_array(functions.array_distinct(collected))
         # [person, held: all different values]
-        gathered = together.agg(different.alias("held")).sortWithinPartitions("person").select("held")
-        secret, most = self._secret, self._source.values_per_person
-
-        def bound(batches: Iterator[Any]) -> Iterator[Any]:
-            import pyarrow
-
-            rng = keyed(secret, _CHOOSE, _partition())
-            for batch in batches:
-                lists = batch.column(0)
-                (entries,) = lists.flatten().flatten()
-                held = bounded(sizes_of(lists), entries, most=most, rng=rng, encode=encode)
-                yield pyarrow.RecordBatch.from_arrays([held], ["held"])
-
-        bins = ArrayType(kind if encode is None else LongType())
-        return gathered.mapInArrow(bound, StructType([StructField("held", bins)]))
+        return together.agg(different.alias("held")).sortWithinPartitions("person").select("held")
 
 
-def _rows_of_bins(lists: Any, encode: Encode | None) -> NDArray[np.int64]:
-    entries = lists.flatten()
-    return in_rows(sizes_of(lists), np.asarray(entries if encode is None else encode(entries), dtype=np.int64))
+def _first_column(batch: Any, encode: Encode) -> NDArray[np.int64]:
+    return encode(batch.column(0))
+
+
+def _values_of(lists: Any) -> Any:
+    """Lists of values, from lists of structs with one field."""
+    import pyarrow
+
+    (entries,) = lists.flatten().flatten()
+    ends = np.cumsum(sizes_of(lists), dtype=np.int32)
+    return pyarrow.ListArray.from_arrays(pyarrow.array(np.concatenate([np.zeros(1, np.int32), ends])), entries)
 
 
 def _partition() -> int:

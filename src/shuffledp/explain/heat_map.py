@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from shuffledp.errors import MissingExtraError
+from shuffledp.explain.contributions import cap_sentences
 from shuffledp.explain.html import render
 from shuffledp.formatting import confidence_level, counted, shown
 from shuffledp.histogram.cross_table import CrossTable, columns_of, cross_table
@@ -76,13 +77,15 @@ def caption(estimate: Estimate, table: CrossTable) -> str:
     text = "Each cell is the estimated number of people with that pair. A stronger colour means more people."
     if np.isnan(table.counts).any():
         most = counted(estimate.simultaneous.unreported_high, "person", things="people")
-        text += f" A pair with a dash is not shown: at most {most} have it."
+        have = "have it" if estimate.cap is None else "are counted with it"
+        text += f" A pair with a dash is not shown: at most {most} {have}."
     if estimate.padding_bins:
         text += " People without a pair are not in the table."
     text += (
         " Totals are sums of estimates; the intervals below them include people with pairs that are not shown. All "
         f"intervals, of cells and of totals, hold at once with probability {confidence_level(estimate.beta)}."
     )
+    text += "".join(f" {sentence}" for sentence in cap_sentences(estimate.cap))
     everybody = counted(estimate.people, "person", things="people")
     text += f" {everybody} took part."
     rows, columns = (len({*names}) for names in (table.rows, table.columns))

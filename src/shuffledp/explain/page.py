@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from shuffledp.explain.bars import html_bars
+from shuffledp.explain.contributions import cap_sentences, more_than_cap_sentences
 from shuffledp.explain.distribution import distribution_section
 from shuffledp.explain.heat_map import can_be_mapped, heat_map
 from shuffledp.explain.html import render
@@ -72,6 +73,7 @@ def context(release: Release, *, command: str | None = None) -> dict[str, Any]:
         else None,
         **_pictures(release),
         "not_shown": _not_shown(release),
+        "cap": [*cap_sentences(estimate.cap), *more_than_cap_sentences(estimate)],
         "guarantee": _guarantee(release),
         "story": story(release),
         "notes": note_sentences(release),
@@ -102,14 +104,20 @@ def headline(release: Release) -> list[tuple[str, str]]:
     estimate = release.estimate
     sure = f"with probability {confidence_level(estimate.beta)}"
     seen = "it is shown" if estimate.estimator == "truncated" else "it stands out from a value that nobody holds"
+    same = "people with the same value" if estimate.cap is None else "people counted with the same value"
     numbers = [
         (f"{estimate.people:,}", "person took part" if estimate.people == 1 else "people took part"),
         (f"{estimate.values_shown:,}", "value is shown" if estimate.values_shown == 1 else "values are shown"),
-        (f"{release.detection_limit:,} or more", f"people with the same value: {seen}, {sure}"),
+        (f"{release.detection_limit:,} or more", f"{same}: {seen}, {sure}"),
     ]
     if len(estimate):  # of this very release; `release.error` was known before it, for any data
-        off = f"people: the largest error of a shown number, {sure}"
+        off = f"people: the largest error of a shown {'' if estimate.cap is None else 'capped '}number, {sure}"
         numbers.append((f"± {at_most(estimate.largest_distance)}", off))
+    if estimate.cap is not None:
+        one = estimate.cap.values == 1
+        each = "value of each person counts" if one else "values of each person count"
+        number = "1" if one else f"at most {estimate.cap.values:,}"
+        numbers.append((number, f"{each}; errors and intervals are of these capped numbers"))
     return numbers
 
 
@@ -157,7 +165,8 @@ def _not_shown(release: Release) -> str:
     most = counted(release.estimate.simultaneous.unreported_high, "person", things="people")
     number = release.estimate.values_shown
     other = f"A value that is not among the {number:,}" if number > MOST_BARS else "A value that is not shown"
-    return f"No value is shown that nobody holds. {other} is held by at most {most}."
+    held = "is held by" if release.estimate.cap is None else "is counted for"
+    return f"No value is shown that nobody holds. {other} {held} at most {most}."
 
 
 def _guarantee(release: Release) -> dict[str, Any] | None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 
+from shuffledp.explain.contributions import cap_sentences, uncapped_in_trials
 from shuffledp.formatting import (
     at_most,
     confidence_level,
@@ -259,13 +260,15 @@ def simulation_errors(found: Simulation | RangeSimulation) -> str:
 def simulation_sentences(found: Simulation | RangeSimulation) -> list[str]:
     """Return the predicted error, how often intervals contained the truth, and that this is not private."""
     confidence, predicted = confidence_level(found.beta), people_at_most(found.predicted_error)
+    capped, truth = cap_sentences(found.cap), "truth" if found.cap is None else "true capped counts"
     if isinstance(found, RangeSimulation):
         trials = len(found.largest_errors)
         return [
             f"Predicted: the number of people up to any value has an error of at most {predicted}, for all values at "
             f"once, with probability at least {confidence}.",
-            f"The band contained the truth everywhere in {found.held:,} of {counted(trials, 'release')}; the guarantee "
-            f"is a share of at least {confidence}.",
+            f"The band contained the {truth} everywhere in {found.held:,} of {counted(trials, 'release')}; the "
+            f"guarantee is a share of at least {confidence}.",
+            *capped,
             NOT_PRIVATE,
         ]
     trials = len(found.trials)
@@ -273,8 +276,10 @@ def simulation_sentences(found: Simulation | RangeSimulation) -> list[str]:
     possible = f"; {readable(found.bins)} are possible" if found.bins.bit_length() <= _MOST_BITS else ""
     return [
         f"Predicted: an error of at most {predicted}, with probability at least {confidence}.",
-        f"All intervals contained the truth in {held:,} of {counted(trials, 'release')}; the guarantee is a share of "
+        f"All intervals contained the {truth} in {held:,} of {counted(trials, 'release')}; the guarantee is a share of "
         f"at least {confidence}.",
+        *capped,
+        *uncapped_in_trials([trial.uncapped for trial in found.trials if trial.uncapped is not None]),
         f"On average, {shown:,.1f} of the {counted(found.trials[0].occupied, 'value')} in the data were "
         f"shown{possible}.",
         NOT_PRIVATE,

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from shuffledp.explain.bars import draw_bars, new_axes, text_bars
+from shuffledp.explain.contributions import cap_sentences, more_than_cap_sentences, uncapped_sentence
 from shuffledp.explain.ledger import spent_note
 from shuffledp.explain.plan import warning_sentence
 from shuffledp.explain.plan import why as reason_phrase
@@ -50,8 +52,7 @@ _NOTES: Mapping[NoteKind, str] = {
         "number is private too."
     ),
     NoteKind.SEVERAL_VALUES: (
-        "Up to {number} different values of each person count, chosen at random if there are more. Rows without a "
-        "person are left out."
+        "{number} of each person {count}, chosen at random if there are more. Rows without a person are left out."
     ),
     NoteKind.ROWS: (
         "Each row counts as one person. The guarantee is per row: a person with several rows is protected less, unless "
@@ -70,10 +71,12 @@ _NOTES: Mapping[NoteKind, str] = {
 
 
 def lines(release: Release) -> list[str]:
-    """The answer in at most four lines: guarantee, error and detection limit, values not shown, protocol."""
+    """The answer in a few lines: guarantee, error and detection limit, contribution cap, values not shown, protocol."""
     return [
         f"Guarantee: {_guarantee(release)}.",
         f"{_confidence(release.estimate)}{_detection_limit(release)}",
+        *cap_sentences(release.estimate.cap),
+        *more_than_cap_sentences(release.estimate),
         _not_shown(release.estimate),
         _protocol(release),
     ]
@@ -106,7 +109,7 @@ def estimate_paragraphs(estimate: Estimate) -> dict[str, str]:
     parts = {"Result": _result(estimate), "Error bounds": " ".join(_confidence_sentences(estimate))}
     if isinstance(estimate, OrderedEstimate):
         parts["Distribution"] = " ".join(_distribution(estimate))
-    return {**parts, **about(estimate.about())}
+    return {**parts, **about(replace(estimate.about(), values_per_person=_values_each(estimate)))}
 
 
 def note_sentences(release: Release) -> list[str]:
@@ -191,10 +194,12 @@ def html_table(estimate: Estimate, *, limit: int, column: str, title: str, cauti
 def evaluation_sentence(found: Evaluation) -> str:
     """The true errors of a release."""
     shown = "is" if found.found == 1 else "are"
+    capped = "" if found.uncapped is None else "capped "
     return (
-        f"compared with the true counts, the largest error is {found.largest_error:,.1f} people; all intervals hold at "
-        f"once: {'yes' if found.covered else 'no'}; {found.found:,} of {counted(found.occupied, 'value')} present "
-        f"{shown} shown; {counted(found.false_positives, 'false positive')}."
+        f"compared with the true {capped}counts, the largest error is {found.largest_error:,.1f} people; all intervals "
+        f"hold at once: {'yes' if found.covered else 'no'}; {found.found:,} of {counted(found.occupied, 'value')} "
+        f"present {shown} shown; {counted(found.false_positives, 'false positive')}."
+        + ("" if found.uncapped is None else f" {uncapped_sentence(found.uncapped)}")
     )
 
 
@@ -250,7 +255,7 @@ def _guarantee(release: Release) -> str:
         return "none was requested"
     if release.per_row:
         return f"{release.estimate.guarantee} per row (each row counts as one person); {_several_rows(release)}"
-    values = release.estimate.values_per_person
+    values = _values_each(release.estimate)
     return f"{release.estimate.guarantee} per person" + (f", for up to {values} values" if values > 1 else "")
 
 
@@ -258,6 +263,11 @@ def _several_rows(release: Release) -> str:
     """The privacy of a person with several rows; empty if the guarantee is per person."""
     guarantee, found = release.estimate.guarantee, release.group_privacy
     return "" if guarantee is None or found is None else several_rows(found, delta=guarantee.delta)
+
+
+def _values_each(estimate: Estimate) -> int:
+    """The most values of a person that count, without the bin of people who have more."""
+    return estimate.values_per_person if estimate.cap is None else estimate.cap.values
 
 
 def _protocol(release: Release) -> str:
@@ -283,15 +293,23 @@ def _note(note: Note) -> str:
         facts["absent"] = Absent(most=0)
     elif note.kind is NoteKind.MESSAGES:
         facts["number"] = counted(facts["number"], "message")
+    elif note.kind is NoteKind.SEVERAL_VALUES:
+        one = facts["number"] == 1
+        facts |= {"count": "counts" if one else "count", "number": _different_values(facts["number"])}
     elif note.kind is NoteKind.LISTED:
         facts["number"] = counted(facts["number"], "possible value")
     return _NOTES[note.kind].format(**facts)
 
 
+def _different_values(number: int) -> str:
+    return "One of the different values" if number == 1 else f"Up to {number} different values"
+
+
 def _result(estimate: Estimate) -> str:
     """How many values are shown, and of how many."""
-    several = estimate.values_per_person > 1 and estimate.padding_bins
-    people = _people(estimate.people) + (f" with up to {estimate.values_per_person} values each" if several else "")
+    values = _values_each(estimate)
+    several = values > 1 and estimate.padding_bins
+    people = _people(estimate.people) + (f" with up to {values} values each" if several else "")
     found = counted(estimate.values_shown, "value")
     if estimate.possible.bit_length() > _MOST_BITS:
         return f"{found} shown, for {people}; any other value is possible too."
@@ -305,12 +323,15 @@ def _confidence(estimate: Estimate, *, share: bool = False) -> str:
         bounds.append(f"shown counts are {within(off, estimate.people if share else None)}")
     if estimate.estimator == "truncated":
         most = estimate.simultaneous.unreported_high
-        bounds.append(f"any value not shown has at most {readable(most) if bounds else _people(most)}")
+        has = "has" if estimate.cap is None else "is counted for"
+        bounds.append(f"any value not shown {has} at most {readable(most) if bounds else _people(most)}")
     return f"{confidence(estimate.beta)} confidence, all values at once: {'; '.join(bounds)}."
 
 
 def _confidence_sentences(estimate: Estimate) -> Iterator[str]:
     yield _confidence(estimate, share=True)
+    yield from cap_sentences(estimate.cap)
+    yield from more_than_cap_sentences(estimate)
     if estimate.adjusted:
         yield "The estimates were adjusted to possible numbers: none is negative, and the total fits the people."
     if estimate.bins > 1 or estimate.estimator == "truncated":
@@ -360,6 +381,8 @@ def _below(estimate: Estimate, rows: Sequence[Row]) -> Iterator[str]:
     if any(row.count < 0 for row in rows):
         yield NEGATIVE
     yield f"{confidence(estimate.beta)} confidence, all intervals at once."
+    yield from cap_sentences(estimate.cap)
+    yield from more_than_cap_sentences(estimate)
 
 
 NEGATIVE = "An estimate below 0 is noise around a small count; intervals are possible counts."

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from shuffledp.errors import DataError, ParameterError
 from shuffledp.histogram.estimate import Estimate, Row
-from shuffledp.histogram.labels import Absent
+from shuffledp.histogram.labels import NotAValue
 
 
 @dataclass(frozen=True, eq=False)
@@ -160,7 +160,7 @@ def _total(estimate: Estimate) -> Row:
 
 
 def _no_pair(estimate: Estimate, label: Any) -> bool:
-    return isinstance(label, Absent) and estimate.padding_bins > 0
+    return isinstance(label, NotAValue) and estimate.padding_bins > 0
 
 
 def _largest(rows: list[Row], most: int | None) -> list[Row]:

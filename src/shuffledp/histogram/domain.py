@@ -17,7 +17,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from shuffledp.errors import DataError, ParameterError
 from shuffledp.formatting import short_repr, shown
-from shuffledp.histogram.labels import Absent, symbol
+from shuffledp.histogram.labels import Absent, MoreThan, NotAValue, symbol
 from shuffledp.histogram.tally import as_symbols
 from shuffledp.validation import whole
 
@@ -55,7 +55,11 @@ class Domain(ABC):
 
     def with_absent(self, padding_bins: int) -> Domain:
         """Add a label for each number of missing values of people who hold fewer values than they may."""
-        return _WithAbsent(self, padding_bins)
+        return _WithPeople(self, [Absent(most=padding_bins - number) for number in range(1, padding_bins + 1)])
+
+    def with_more_than(self, values: int) -> Domain:
+        """Add a label for people who have more than this number of different values."""
+        return _WithPeople(self, [MoreThan(values=values)])
 
     @staticmethod
     def product(factors: Sequence[Domain]) -> ProductDomain:
@@ -214,17 +218,17 @@ class _Implicit(Domain):
         return f"Domain.implicit(<{self.size.bit_length()}-bit size>)"
 
 
-class _WithAbsent(Domain):
-    """Another domain with padding bins after its bins; in an implicit domain they are their own bins too."""
+class _WithPeople(Domain):
+    """Another domain, then labels that are not values; in an implicit domain they are their own bins too."""
 
-    def __init__(self, rest: Domain, padding_bins: int) -> None:
+    def __init__(self, rest: Domain, labels: Sequence[NotAValue]) -> None:
         self._rest, self.can_list, self.factors = rest, rest.can_list, rest.factors
         self.in_order = rest.in_order
-        self._absent = as_symbols([Absent(most=padding_bins - number) for number in range(1, padding_bins + 1)])
-        self.size = rest.size + padding_bins
+        self._labels = as_symbols(list(labels))
+        self.size = rest.size + len(labels)
 
     def encode(self, values: Iterable[Hashable] | ArrayLike) -> NDArray[Any]:
-        return self._rest.encode(values)  # padding bins are not values of people
+        return self._rest.encode(values)
 
     def decode(self, bins: ArrayLike) -> NDArray[Any]:
         if not self.can_list:
@@ -233,14 +237,14 @@ class _WithAbsent(Domain):
         real = numbers < self._rest.size
         labels = np.empty(numbers.shape, dtype=object)
         labels[real] = self._rest.decode(numbers[real])
-        labels[~real] = self._absent[numbers[~real] - self._rest.size]
+        labels[~real] = self._labels[numbers[~real] - self._rest.size]
         return labels
 
     def __contains__(self, label: object) -> bool:
-        return label in self._rest or label in self._absent.tolist()
+        return label in self._rest or label in self._labels.tolist()
 
     def __repr__(self) -> str:
-        return f"{self._rest!r}.with_absent({self._absent.size})"
+        return f"<{self._rest!r} and {self._labels.size} labels that are not values>"
 
 
 def _listed(values: Any) -> list[Any]:

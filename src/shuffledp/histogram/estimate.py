@@ -25,8 +25,8 @@ from shuffledp.errors import LabelError, MissingExtraError
 from shuffledp.formatting import ShortRepr, printable, readable, shown
 from shuffledp.histogram.domain import Domain
 from shuffledp.histogram.export import Exports
-from shuffledp.histogram.facts import ProtocolFacts
-from shuffledp.histogram.labels import Absent, Places
+from shuffledp.histogram.facts import Cap, ProtocolFacts
+from shuffledp.histogram.labels import MoreThan, NotAValue, Places
 from shuffledp.histogram.lookup import Lookup
 from shuffledp.histogram.order import increasing
 from shuffledp.jsonable import label_with_kind, plain
@@ -113,7 +113,8 @@ class Estimate(Exports):
     `simultaneous.unreported_high` people. Each interval of `per_bin` covers its true count with probability at least
     1 - beta; the intervals of `simultaneous` cover all true counts at once with that probability. Each person holds
     `values_per_person` values; the last `padding_bins` bins stand for missing values. `adjusted` is True after
-    `consistent`. `about` returns the facts about the protocol.
+    `consistent`. `about` returns the facts about the protocol. With a `cap`, true counts
+    are the capped counts.
     """
 
     symbols: NDArray[Any]
@@ -130,6 +131,7 @@ class Estimate(Exports):
     values_per_person: int = 1
     padding_bins: int = 0
     adjusted: bool = False
+    cap: Cap | None = None
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "bins", printable(self.bins))
@@ -142,12 +144,20 @@ class Estimate(Exports):
     @property
     def possible(self) -> int:
         """The number of possible values."""
-        return printable(self.bins - self.padding_bins)
+        return printable(self.bins - self.padding_bins - (self.cap is not None and self.cap.counted))
 
     @cached_property
     def values_shown(self) -> int:
         """The number of reported values; bins of people with fewer values are reported too but are not values."""
         return values_among(self.labels.tolist()) if self.padding_bins else len(self)
+
+    @property
+    def more_than_cap(self) -> Row | None:
+        """The people who have more values than count; None unless they are counted."""
+        if self.cap is None or not self.cap.counted:
+            return None
+        label = MoreThan(values=self.cap.values)
+        return Row(label, self[label], *self.interval(label))
 
     @property
     def frequencies(self) -> NDArray[np.float64]:
@@ -238,11 +248,10 @@ class Estimate(Exports):
 
     @cached_property
     def _largest_first(self) -> NDArray[np.int64]:
-        """Positions by estimate, largest first; bins of people with fewer values come last."""
-        absent = (
-            [isinstance(label, Absent) for label in self.labels.tolist()] if self.padding_bins else [False] * len(self)
-        )
-        return np.lexsort((-self.counts, np.array(absent, dtype=bool)))
+        """Positions by estimate, largest first; bins that are not values come last."""
+        labels = self.labels.tolist() if self.padding_bins else [None] * len(self)
+        last = np.array([isinstance(label, NotAValue) for label in labels], dtype=bool)
+        return np.lexsort((-self.counts, last))
 
     def _rows_at(self, order: NDArray[np.int64]) -> list[Row]:
         bounds = self.simultaneous.possible(self.people)
@@ -357,6 +366,8 @@ class Estimate(Exports):
             "beta": self.beta,
             "estimator": self.estimator,
             "unreported_high": self.simultaneous.unreported_high,
+            "bounded": self.cap is not None,
+            "cap": None if self.cap is None else self.cap.values,
             "shuffledp_version": __version__,
         }
 
@@ -371,11 +382,18 @@ class Estimate(Exports):
             "adjusted": self.adjusted,
             "in_order": self.in_order,
             "beta": self.beta,
+            "bounded": self.cap is not None,
+            "cap": None if self.cap is None else self.cap.values,
+            "more_than_cap": self._more_than_cap(),
             "unreported_high": self.simultaneous.unreported_high,
             "unreported_high_alone": self.per_bin.unreported_high,
             "explanation": self.explain(),
             **self._labels_of_columns(),
         }
+
+    def _more_than_cap(self) -> dict[str, Any] | None:
+        more = self.more_than_cap
+        return None if more is None else {"count": more.count, "low": more.low, "high": more.high}
 
     def _labels_of_columns(self) -> dict[str, Any]:
         """The possible labels of each column of a cross table, in order, if they are listed."""
@@ -405,5 +423,5 @@ class Estimate(Exports):
 
 
 def values_among(labels: Iterable[Any]) -> int:
-    """Count the labels that are values; a label of people with fewer values is not."""
-    return sum(not isinstance(label, Absent) for label in labels)
+    """Count the labels that are values; a label of people by the number of their values is not."""
+    return sum(not isinstance(label, NotAValue) for label in labels)

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from shuffledp.errors import MissingExtraError
-from shuffledp.histogram.labels import Absent
+from shuffledp.histogram.labels import NotAValue
 from shuffledp.jsonable import label_kind, plain_label
 
 
@@ -120,7 +120,7 @@ def _spread(columns: dict[str, list[Any]]) -> dict[str, list[Any]]:
     """Split labels of several columns into columns label_1, label_2 and so on; other labels go into the first."""
     labels = columns["label"]
     widths = {len(label) for label in labels if isinstance(label, tuple)}
-    if len(widths) != 1 or not all(isinstance(label, tuple | Absent) for label in labels):
+    if len(widths) != 1 or not all(isinstance(label, tuple | NotAValue) for label in labels):
         return columns
     width = widths.pop()
     rows = [label if isinstance(label, tuple) else (label, *[None] * (width - 1)) for label in labels]
@@ -149,7 +149,7 @@ def _of_one_type(columns: dict[str, list[Any]]) -> dict[str, Any]:
 def _sortable(labels: list[Any]) -> list[Any]:
     """Labels of one type unchanged; labels of several types, or of people with fewer values, as text."""
     kinds = {type(label) for label in labels if label is not None}
-    if (len(kinds) <= 1 and Absent not in kinds) or kinds == {int, float}:
+    if (len(kinds) <= 1 and not any(issubclass(kind, NotAValue) for kind in kinds)) or kinds == {int, float}:
         return labels
     return [None if label is None else str(label) for label in labels]
 

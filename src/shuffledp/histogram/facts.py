@@ -23,6 +23,18 @@ class Trusted(StrEnum):
     """The party with the data sampled the tally of a shuffled protocol and saw every value."""
 
 
+@dataclass(frozen=True, kw_only=True)
+class Cap(ShortRepr):
+    """The contribution cap: `values` different values of each person count, chosen at random if there are more.
+
+    Estimates and intervals are then of the capped counts. If `counted`, one more bin counts the people who have more.
+    Whether anybody has more is private.
+    """
+
+    values: int
+    counted: bool = False
+
+
 class NoiseKind(StrEnum):
     """How a protocol makes its noise. The comment names the numbers of each kind."""
 

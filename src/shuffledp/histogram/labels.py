@@ -36,9 +36,13 @@ _EQUAL_ACROSS_TYPES = (np.datetime64, np.timedelta64, Number, date, time, timede
 """Types with values that compare equal to values of other types, or to values with another spelling."""
 
 
+class NotAValue:
+    """The label of people by the number of their values. It equals no value."""
+
+
 @dataclass(frozen=True, order=True)
-class Absent:
-    """The label of people who hold fewer values than they may, for a number of missing values. It equals no value."""
+class Absent(NotAValue):
+    """The label of people who hold fewer values than they may, for a number of missing values."""
 
     most: int
 
@@ -54,6 +58,21 @@ class Absent:
         return cls(most=0 if number == "no" else int(number))
 
 
+@dataclass(frozen=True, order=True)
+class MoreThan(NotAValue):
+    """The label of people who have more different values than count."""
+
+    values: int
+
+    def __str__(self) -> str:
+        return f"(more than {self.values} value{'' if self.values == 1 else 's'})"
+
+    @classmethod
+    def from_text(cls, text: str) -> MoreThan:
+        """Parse the label from its text."""
+        return cls(values=int(text.strip("()").split()[-2]))
+
+
 _FAR = 4_000
 """The number of digits before or after the point beyond which a decimal number keeps its spelling."""
 
@@ -64,7 +83,7 @@ def label(value: Any) -> Any:
     Equal numbers have one label for all types: 1.0, Decimal("1.00") and 1 are 1, and -0.0 is 0. A value without a
     Python type, such as a date after the year 9999 or an interval, becomes its text.
     """
-    if value is None or type(value) is int or type(value) is bool or isinstance(value, Absent):
+    if value is None or type(value) is int or type(value) is bool or isinstance(value, NotAValue):
         return value
     if isinstance(value, str):
         return _text(str.__str__(value))

@@ -18,7 +18,7 @@ import numpy as np
 from shuffledp.errors import LabelError
 from shuffledp.formatting import counted, shown
 from shuffledp.histogram.domain import Domain
-from shuffledp.histogram.labels import Absent, Places, symbol
+from shuffledp.histogram.labels import NotAValue, Places, symbol
 from shuffledp.histogram.labels import label as canonical
 from shuffledp.histogram.order import Kind, is_last, reading
 
@@ -72,7 +72,7 @@ class Lookup:
         at = self._find(wanted)
         if at is not None:
             return self._labels[at]
-        if (wanted is None and not self._closed) or isinstance(wanted, Absent):
+        if (wanted is None and not self._closed) or isinstance(wanted, NotAValue):
             return wanted
         if self._columns:
             width = len(self._columns)

@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from shuffledp.histogram.labels import Absent
+from shuffledp.histogram.labels import NotAValue
 from shuffledp.histogram.labels import label as canonical
 
 _NUMBER = re.compile(r"[+-]?(\d{1,100}(\.\d{0,100})?|\.\d{1,100})([eE][+-]?\d{1,3})?", re.ASCII)
@@ -79,7 +79,7 @@ def _read(text: str) -> Reading | None:
 
 def is_last(label: Any) -> bool:
     """Tell whether a label stands for no value, or for all other values: it comes after every value."""
-    return label is None or isinstance(label, Absent) or label in _LAST
+    return label is None or isinstance(label, NotAValue) or label in _LAST
 
 
 def increasing(labels: NDArray[Any]) -> NDArray[np.int64] | None:

@@ -55,8 +55,9 @@ def question(people: People) -> str:
     parts = [""] * len(source.names) if source.possible is None else map(_parts, source.possible)
     named = (name + part for name, part in zip(source.names, parts, strict=True))
     each = f", up to {source.values_per_person} values per person" if source.values_per_person > 1 else ""
+    more = ", and who has more" if source.count_capped else ""
     condition = "" if source.where is None else f" where {source.where}"
-    return " \N{MULTIPLICATION SIGN} ".join(named) + each + condition
+    return " \N{MULTIPLICATION SIGN} ".join(named) + each + more + condition
 
 
 def _parts(possible: Possible) -> str:
@@ -83,7 +84,7 @@ def notes_on(people: People, chosen: Choice, *, messages: int | None) -> Iterato
     if any(isinstance(possible, Periods) for possible in people.source.possible or ()):
         yield Note(NoteKind.TIME_ZONES)
     if people.listed:
-        yield Note(NoteKind.LISTED, {"number": people.domain.size})
+        yield Note(NoteKind.LISTED, {"number": people.values.size})
     else:
         yield Note(NoteKind.ANY_VALUE, {"bytes": LONGEST_VALUE})
 
@@ -92,7 +93,7 @@ def _notes_on_rows(source: Source) -> Iterator[Note]:
     """Note how rows become people and their values."""
     if source.where is not None:
         yield Note(NoteKind.CONDITION, {"where": str(source.where)})
-    if source.values_per_person > 1:
+    if source.in_sets and source.user is not None:
         yield Note(NoteKind.SEVERAL_VALUES, {"number": source.values_per_person})
     else:
         yield Note(NoteKind.ROWS if source.user is None else NoteKind.ONE_ROW_PER_PERSON)

@@ -42,6 +42,7 @@ def private_histogram(
     column: Hashable | list[Any] | None = None,
     user: Hashable | None = None,
     values_per_person: int = 1,
+    count_capped: bool = False,
     where: str | None = None,
     drop_missing: bool = False,
     domain: PossibleValues | None = None,
@@ -73,6 +74,7 @@ def private_histogram(
     user          the column that identifies the person of a row; without it each row is one person
     values_per_person
                   the largest number of different values of a person that count; needs `user`
+    count_capped  also count the people who have more different values than count; needs `user`
     where         a condition such as "country = 'DE'": other rows give their person no value
     drop_missing  leave out missing values instead of counting them as a value
     domain        the possible values, if they are publicly known: a list, `Edges` or `Periods`, for several columns one
@@ -104,13 +106,20 @@ def private_histogram(
         epsilon=epsilon, delta=delta, trust=trust, protocol=protocol, estimator=estimator, messages=messages
     )
     if shown.ranges:
-        check_alone(column, protocol=protocol, estimator=estimator, values_per_person=values_per_person)
+        check_alone(
+            column,
+            protocol=protocol,
+            estimator=estimator,
+            values_per_person=values_per_person,
+            count_capped=count_capped,
+        )
     spending = Spending(ledger)
     source = Source.of(
         data,
         column=column,
         user=user,
         values_per_person=values_per_person,
+        count_capped=count_capped,
         where=where,
         drop_missing=drop_missing,
         domain=domain,
@@ -152,12 +161,14 @@ def _release(
                 curated = curator_range_error(target, protocol, beta=beta)
             else:
                 curated = curator_error(target, asked, beta=beta, listed=people.listed)
+        if shown.evaluate:
+            people.count_uncapped()
         spend = spending.entering(protocol, what=question(people), entry=chosen.entry)
         tally = (people.send if asked.messages else people.draw)(protocol, before=spend)
         estimate = protocol.estimate(tally, beta=beta, reports=users, domain=people.domain)
         if source.possible is not None:
             estimate = in_units(estimate, source.possible[0], shares=shown.quantiles)
-        estimate = replace(estimate, about=partial(estimate.about, drawn=not asked.messages))
+        estimate = replace(estimate, about=partial(estimate.about, drawn=not asked.messages), cap=source.cap)
         estimate = estimate.consistent() if shown.consistent else estimate
         evaluation = evaluated(estimate, people.truth(estimate.labels, estimate.symbols)) if shown.evaluate else None
     error, made = protocol.error(beta).simultaneous, tally.messages if asked.messages else None
@@ -191,7 +202,7 @@ def _asked_of_domain(people: People) -> dict[str, Any]:
     if len(people.source.possible) > 1:
         return {"domain": [_in_text(possible) for possible in people.source.possible]}
     (possible,) = people.source.possible
-    return {"domain": people.domain.size if isinstance(possible, list) else _in_text(possible)}
+    return {"domain": people.values.size if isinstance(possible, list) else _in_text(possible)}
 
 
 def _in_text(possible: Possible) -> int | dict[str, str]:

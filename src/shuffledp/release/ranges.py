@@ -53,7 +53,9 @@ def checked_shares(shares: Iterable[float]) -> tuple[float, ...]:
     return found
 
 
-def check_alone(column: Any, *, protocol: str | None, estimator: str | None, values_per_person: int) -> None:
+def check_alone(
+    column: Any, *, protocol: str | None, estimator: str | None, values_per_person: int, count_capped: bool
+) -> None:
     """Refuse several columns and parameters that do not apply to ranges, before anything is read."""
     if isinstance(column, list | tuple) and len(column) > 1:
         raise ParameterError(f"column must be one column for ranges and quantiles, got {len(column)}: leave out others")
@@ -61,6 +63,7 @@ def check_alone(column: Any, *, protocol: str | None, estimator: str | None, val
         "protocol": protocol is not None,
         "estimator": estimator is not None,
         "values_per_person": values_per_person != 1,
+        "count_capped": count_capped,
     }
     if given := [name for name, is_given in useless.items() if is_given]:
         raise ParameterError(

@@ -27,7 +27,8 @@ from shuffledp.errors import DataError, ShuffledpError
 from shuffledp.estimators.base import around_estimates
 from shuffledp.histogram.domain import Domain
 from shuffledp.histogram.estimate import Estimate, Intervals
-from shuffledp.histogram.labels import Absent
+from shuffledp.histogram.facts import Cap
+from shuffledp.histogram.labels import Absent, MoreThan, NotAValue
 from shuffledp.histogram.ordered_estimate import OrderedEstimate
 from shuffledp.histogram.tally import as_symbols
 from shuffledp.jsonable import plain
@@ -35,7 +36,7 @@ from shuffledp.protocols.catalogue import from_record, to_record
 from shuffledp.protocols.guarantee import kept
 from shuffledp.protocols.protocol import HistogramProtocol
 from shuffledp.protocols.ranges import Ranges
-from shuffledp.release.evaluate import Evaluation
+from shuffledp.release.evaluate import Evaluation, UncappedErrors
 from shuffledp.release.ranges import checked_shares
 
 if TYPE_CHECKING:
@@ -51,6 +52,7 @@ _LABELS: Mapping[str, Callable[[str], Any]] = {
     "Decimal": Decimal,
     "float": float,
     "Absent": Absent.from_text,
+    "MoreThan": MoreThan.from_text,
 }
 """Parsers of labels that JSON does not know, by the name of their type."""
 
@@ -177,8 +179,16 @@ def _estimate(stored: dict[str, Any], protocol: HistogramProtocol) -> Estimate:
         values_per_person=protocol.values_per_person,
         padding_bins=protocol.padding_bins,
         adjusted=bool(stored["adjusted"]),
+        cap=_cap(stored),
     )
     return _in_order(stored, protocol, estimate) if isinstance(protocol, Ranges) else estimate
+
+
+def _cap(stored: dict[str, Any]) -> Cap | None:
+    """The contribution cap; a release that does not name it repeats at least whether there were users."""
+    asked = stored["asked"]
+    values = stored.get("cap", asked.get("values_per_person", 1) if "user" in asked else None)
+    return None if values is None else Cap(values=int(values), counted=stored.get("more_than_cap") is not None)
 
 
 def _domain(stored: dict[str, Any], protocol: HistogramProtocol) -> Domain:
@@ -186,6 +196,8 @@ def _domain(stored: dict[str, Any], protocol: HistogramProtocol) -> Domain:
     if "labels_of_columns" in stored:
         parts = [Domain.of([_label(part) for part in column]) for column in stored["labels_of_columns"]]
         pairs: Domain = Domain.product(parts)
+        if (cap := _cap(stored)) is not None and cap.counted:
+            pairs = pairs.with_more_than(cap.values)
         if pairs.size != protocol.bins - protocol.padding_bins:
             raise DataError("this release contradicts itself: its columns have another number of possible values")
         return pairs.with_absent(protocol.padding_bins) if protocol.padding_bins else pairs
@@ -197,12 +209,14 @@ def _domain(stored: dict[str, Any], protocol: HistogramProtocol) -> Domain:
 
 def _places(labels: list[Any], domain: Domain, *, padding_bins: int) -> NDArray[np.int64]:
     """The bins of the rows of a cross table; people without a pair come after all pairs."""
-    absent = np.array([isinstance(label, Absent) for label in labels], dtype=bool)
+    others = [label for label in labels if isinstance(label, NotAValue)]
+    is_cell = np.array([not isinstance(label, NotAValue) for label in labels], dtype=bool)
     places = np.empty(len(labels), dtype=np.int64)
-    places[~absent] = domain.encode([label for label in labels if not isinstance(label, Absent)])
-    missing = [label.most for label in labels if isinstance(label, Absent)]
-    places[absent] = domain.size - 1 - np.array(missing, dtype=np.int64)
-    if np.unique(places).size < len(labels) or any(most >= padding_bins for most in missing):
+    places[is_cell] = domain.encode([label for label in labels if not isinstance(label, NotAValue)])
+    # the bin of people who have more values than count is before the padding bins, the last of which is (no value)
+    last = [label.most if isinstance(label, Absent) else padding_bins for label in others]
+    places[~is_cell] = domain.size - 1 - np.array(last, dtype=np.int64)
+    if np.unique(places).size < len(labels) or any(label not in domain for label in others):
         raise DataError("this release contradicts itself: its rows are not cells of its columns")
     return places
 
@@ -250,7 +264,10 @@ def _evaluation(stored: dict[str, Any] | None) -> Evaluation | None:
         return None
     names = {written: name for name, written in _STORED_NAMES.items()}
     fields = {names.get(name, name): value for name, value in stored.items()}
-    return Evaluation(**fields, true_counts=np.empty(0, dtype=np.int64))
+    unknown = np.empty(0, dtype=np.int64)
+    if fields.get("uncapped") is not None:
+        fields["uncapped"] = UncappedErrors(**fields["uncapped"], true_counts=unknown)
+    return Evaluation(**fields, true_counts=unknown)
 
 
 def _finite_or_infinite(number: float | None) -> float:

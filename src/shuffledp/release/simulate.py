@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -17,6 +17,7 @@ from shuffledp.data.files import FormatName
 from shuffledp.data.people import People, places
 from shuffledp.data.source import Source
 from shuffledp.formatting import ShortRepr
+from shuffledp.histogram.facts import Cap
 from shuffledp.progress import Progress, quiet
 from shuffledp.protocols.protocol import EstimatorName, ReleaseName, TrustName
 from shuffledp.protocols.ranges import Ranges
@@ -39,7 +40,7 @@ def error_quantiles(largest_errors: Sequence[float]) -> dict[str, float]:
 class RangeSimulation(ShortRepr):
     """The largest errors of the distribution function over many releases of the same data. Not private.
 
-    `held` counts the trials in which the band contained the truth everywhere.
+    `held` counts the trials in which the band contained the truth everywhere; under a `cap`, that of the capped counts.
     """
 
     title: str
@@ -52,6 +53,7 @@ class RangeSimulation(ShortRepr):
     predicted_error: float
     largest_errors: tuple[float, ...]
     held: int
+    cap: Cap | None = None
 
     @property
     def covered(self) -> float:
@@ -103,7 +105,10 @@ def simulate_ranges(
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Simulation(ShortRepr):
-    """Many releases of the same data, each compared with the truth. Not private."""
+    """Many releases of the same data, each compared with the truth. Not private.
+
+    Under a `cap`, the truth of intervals and errors are the capped counts; `trials` also have the others.
+    """
 
     title: str
     people: int
@@ -113,6 +118,7 @@ class Simulation(ShortRepr):
     beta: float
     predicted_error: float
     trials: tuple[Evaluation, ...]
+    cap: Cap | None = None
 
     @property
     def covered(self) -> float:
@@ -144,6 +150,7 @@ def simulate(
     column: Hashable | list[Any] | None = None,
     user: Hashable | None = None,
     values_per_person: int = 1,
+    count_capped: bool = False,
     where: str | None = None,
     drop_missing: bool = False,
     domain: PossibleValues | None = None,
@@ -167,12 +174,19 @@ def simulate(
     shown = Presentation(beta=beta, ranges=ranges)
     trials, rng = whole("trials", trials), np.random.default_rng(whole("seed", seed, minimum=0))
     if shown.ranges:
-        check_alone(column, protocol=protocol, estimator=estimator, values_per_person=values_per_person)
+        check_alone(
+            column,
+            protocol=protocol,
+            estimator=estimator,
+            values_per_person=values_per_person,
+            count_capped=count_capped,
+        )
     source = Source.of(
         data,
         column=column,
         user=user,
         values_per_person=values_per_person,
+        count_capped=count_capped,
         where=where,
         drop_missing=drop_missing,
         domain=domain,
@@ -182,27 +196,29 @@ def simulate(
         format=format,
     )
     with People(source, progress=progress, rng=rng) as people:
-        users, truth = people.number(count=True), people.numbered()
+        users, truth, parts = people.number(count=True), people.numbered(), people.numbered_truth()
     target = asked.target(people, users=users)
     if shown.ranges:
         protocol_of_ranges = choose_ranges(target, listed=people.listed, trust=asked.trust, progress=progress).protocol
         assert isinstance(protocol_of_ranges, Ranges)
         counts = truth.dense(bins=protocol_of_ranges.bins).counts
-        return simulate_ranges(protocol_of_ranges, counts, trials=trials, rng=rng, beta=shown.beta, progress=progress)
+        found = simulate_ranges(protocol_of_ranges, counts, trials=trials, rng=rng, beta=shown.beta, progress=progress)
+        return replace(found, cap=source.cap)
     chosen = choose(target, asked, beta=shown.beta, listed=people.listed, progress=progress)
     evaluations = []
     for trial in range(trials):
         tossed = chosen.protocol.fresh(rng)
         estimate = tossed.estimate(tossed.sample_tally(truth, rng=rng), beta=shown.beta, reports=tossed.users)
-        evaluations.append(evaluate(estimate, [(places(estimate.symbols, truth.symbols), truth.counts)]))
+        evaluations.append(evaluate(estimate, [replace(one, at=places(estimate.symbols, one.at)) for one in parts]))
         progress("simulating", (trial + 1) / trials)
     return Simulation(
         title=chosen.entry.title,
         people=users,
-        bins=people.domain.size,
+        bins=people.values.size,
         epsilon=asked.epsilon,
         delta=asked.delta,
         beta=shown.beta,
         predicted_error=chosen.protocol.error(shown.beta).simultaneous,
         trials=tuple(evaluations),
+        cap=source.cap,
     )

@@ -46,7 +46,7 @@ class PrivacySpec:
             bins=people.domain.size,
             epsilon=self.epsilon,
             delta=self.delta,
-            values_per_person=people.source.values_per_person,
+            values_per_person=people.source.bins_per_person,
             padding_bins=people.padding_bins,
         )
 
