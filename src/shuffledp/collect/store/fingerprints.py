@@ -112,7 +112,7 @@ def _sorted(fingerprints: Fingerprints) -> Iterator[tuple[NDArray[np.int64], lis
 
     Only their first eight bytes are compared; nothing but speed depends on the order.
     """
-    starts = np.ascontiguousarray(fingerprints[:, :8]).view(np.uint64)[:, 0]
+    starts = fingerprints[:, :8].copy().view(np.uint64)[:, 0]  # a copy even of a single row: its bytes are swapped
     if sys.byteorder == "little":
         starts.byteswap(inplace=True)
     order = np.argsort(starts)
