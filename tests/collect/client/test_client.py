@@ -303,6 +303,19 @@ def test_a_report_is_dropped_if_the_same_bytes_are_never_accepted():
     assert never - of_batches == set(FINAL) == {str(reason) for reason in module._ENDS_A_REPORT}
 
 
+@pytest.mark.parametrize("reason", ["wrong-time", "not-yet-open", "too-many-requests"])
+def test_a_report_that_may_be_accepted_later_is_kept(kept, shuffler, tmp_path, reason):
+    """For example one whose clock is ahead: it sends the same bytes again, and never randomizes again."""
+    shuffler.script.extend([problem(reason, Reason(reason).status)] * 10)
+    client = Client(kept.task, journal=tmp_path)
+    with pytest.raises((RefusedError, UnreachableError)):
+        client.send("dark")
+    assert client.journal.read(kept.task).report == shuffler.bodies[0]
+    shuffler.script.clear()
+    assert Client(kept.task, journal=tmp_path).send("dark").state == "sent"
+    assert len(set(shuffler.bodies)) == 1
+
+
 @pytest.mark.parametrize("reason", ["not-admitted", "unknown-task"])
 def test_a_report_with_a_fixable_refusal_is_kept(kept, shuffler, tmp_path, reason):
     shuffler.script.append(problem(reason, Reason(reason).status))
