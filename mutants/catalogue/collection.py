@@ -111,8 +111,8 @@ MUTANTS = (
         name="replays-of-the-same-moment-kept",
         harm="Two batches that are processed at the same moment both keep a ciphertext.",
         target="shuffledp.collect.store.fingerprints:Memory.add",
-        pattern="!= len(rows)",
-        replacement="> len(rows)",
+        pattern="transaction.insert('fingerprints', ('task', 'fingerprint'), rows) != len(rows)",
+        replacement="transaction.insert('fingerprints', ('task', 'fingerprint'), rows) > len(rows)",
         tests=(
             "tests/collect/store/test_fingerprints.py::"
             "test_of_two_batches_with_the_same_ciphertext_one_is_screened_again",
@@ -132,7 +132,7 @@ MUTANTS = (
         ),
         tests=(
             "tests/collect/store/test_fingerprints.py::"
-            "test_a_batch_is_stored_by_the_time_its_fingerprints_are[sqlite-tallies]",
+            "test_a_kill_before_any_commit_stores_both_or_none[sqlite-tallies]",
         ),
     ),
     Mutant(
@@ -140,7 +140,7 @@ MUTANTS = (
         harm="After the key of a task was destroyed, the store still tells which ciphertexts passed through it.",
         target="shuffledp.collect.store.fingerprints:Memories.delete",
         pattern="'SET secret = ?'",
-        replacement="'SET secret = secret || substr(?, 1, 0)'",
+        replacement="'SET task = task + 0 * length(?)'",
         tests=("tests/collect/store/test_fingerprints.py::test_deleting_the_fingerprints_of_a_task",),
     ),
     Mutant(
@@ -171,8 +171,8 @@ MUTANTS = (
         name="report-dropped-after-wrong-time",
         harm="A person whose clock was ahead answers again, with a second sample of the same value.",
         target="shuffledp.collect.client.client:Client.send",
-        pattern="error.reason in _ENDS_A_REPORT",
-        replacement="(error.reason in _ENDS_A_REPORT or error.reason == 'wrong-time')",
+        pattern="isinstance(error, RefusedError) and error.reason in _ENDS_A_REPORT",
+        replacement="error.reason in {*_ENDS_A_REPORT, 'wrong-time'}",
         tests=("tests/collect/client/test_client.py::test_a_report_that_may_be_accepted_later_is_kept",),
     ),
     Mutant(

@@ -1,6 +1,7 @@
 """The memory of a store: a ciphertext is new once, also after kills and with several processes at the same moment."""
 
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager, suppress
 
 import numpy as np
 import pytest
@@ -161,6 +162,33 @@ def test_a_failure_stores_neither_the_batch_nor_its_fingerprints(store, monkeypa
     assert not store.has_batch(A)
     assert every_row(store)["fingerprints"] == []
     assert accept(store, A, onions(5)) == 0
+
+
+class Killed(BaseException):
+    """Stands for a kill of the process."""
+
+
+def test_a_kill_before_any_commit_stores_both_or_none(store, monkeypatch):
+    """A batch and its fingerprints become durable in the same commit, whichever of the commits comes last."""
+    memory, database = store.memories.of(TASK.id), store._database
+    writing, commits = database.writing, [0]
+
+    @contextmanager
+    def killed_before_a_commit():
+        with writing() as transaction:
+            yield transaction
+            commits[0] -= 1
+            if not commits[0]:
+                raise Killed
+
+    for kill_at in range(1, 12):
+        batch_id, some = bytes([kill_at]) * 16, onions(5, seed=kill_at)
+        prints, commits[0] = fingerprints(some, memory.secret), kill_at
+        with monkeypatch.context() as broken, suppress(Killed):
+            broken.setattr(database, "writing", killed_before_a_commit)
+            keep(store, batch_id, prints)
+        assert memory.known(prints).tolist() == [store.has_batch(batch_id)] * 5
+    assert store.has_batch(batch_id)
 
 
 def test_a_batch_is_stored_by_the_time_its_fingerprints_are(store, monkeypatch):

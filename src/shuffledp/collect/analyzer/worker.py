@@ -228,10 +228,12 @@ class BatchAnalyzer:
         except Refused as too_few:
             tally, problem = b"", too_few.reason.value  # a tally without its noise must not be kept
             fingerprints = None  # nobody in it was counted
-        self._store.keep_tally(task.id, batch_id, tally, task.users, refused, problem, fingerprints=fingerprints)
-        event = "batch counted" if problem is None else "batch refused, too few messages"
-        log(event, task=task.id, messages=counted.tally.messages or 0, refused=sum(refused.values()))
-        self._has_new_tallies = self._has_new_tallies or problem is None
+        kept = self._store.keep_tally(task.id, batch_id, tally, task.users, refused, problem, fingerprints=fingerprints)
+        # if not kept, another process has counted it meanwhile, and may have been killed before the release
+        self._has_new_tallies = self._has_new_tallies or problem is None or not kept
+        if kept:
+            event = "batch counted" if problem is None else "batch refused, too few messages"
+            log(event, task=task.id, messages=counted.tally.messages or 0, refused=sum(refused.values()))
 
     def _check_reported(self) -> None:
         """Raise an error while more people are counted than have reported."""

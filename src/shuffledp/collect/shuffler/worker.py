@@ -148,8 +148,9 @@ class BatchMixer:
             counted = {reason: number for reason, number in refused.items() if number}
             numbers = {"refused": sum(refused.values()), "replayed": screened.replayed}
             if most_people(task, mixed.number) < task.honest_users:
-                self._store.refuse_batch(task.id, batch_id, counted | {Reason.TOO_FEW_MESSAGES.value: 1})
-                log("batch refused, too few messages", task=task.id, **numbers)
+                # another process may have stored it meanwhile, with the onions that are replays now
+                if self._store.refuse_batch(task.id, batch_id, counted | {Reason.TOO_FEW_MESSAGES.value: 1}):
+                    log("batch refused, too few messages", task=task.id, **numbers)
                 return
             blocks = until(stopping, mixed.blocks())
             self._store.keep_mixed(task.id, batch_id, mixed.number, blocks, counted, fingerprints=screened.fingerprints)

@@ -111,14 +111,19 @@ class BatchStore:
                         memory.add(transaction, fingerprints)
         self._tidy(batch_id)
 
-    def refuse_batch(self, task_id: bytes, batch_id: bytes, reasons: Mapping[str, int]) -> None:
-        """Record that a batch of the shuffler before this one is not forwarded, and count why; idempotent."""
+    def refuse_batch(self, task_id: bytes, batch_id: bytes, reasons: Mapping[str, int]) -> bool:
+        """Record that a batch of the shuffler before this one is not forwarded, and count why; idempotent.
+
+        Return False and change nothing if the batch is stored or refused already.
+        """
         task = self._task(task_id)
         columns = ("batch_id", "task", "state", "people", "number", "pieces", "tidy")
         with self._database.writing() as transaction:
-            if transaction.insert("batches", columns, [(batch_id, task, REFUSED, 0, 0, 0, 0)]):
+            refused = transaction.insert("batches", columns, [(batch_id, task, REFUSED, 0, 0, 0, 0)]) > 0
+            if refused:
                 self._count_refusals(transaction, task, reasons)
         self._tidy(batch_id)
+        return refused
 
     def ready(self, task_id: bytes) -> list[ReadyBatch]:
         """Return the batches that are mixed and not acknowledged, in no particular order."""
