@@ -52,6 +52,138 @@ MUTANTS = (
         tests=("tests/collect/crypto/test_mixing.py::test_copies_are_left_out_and_counted",),
     ),
     Mutant(
+        name="copies-far-apart-kept",
+        harm="An attacker who copies a person's ciphertexts in another order finds them in the counts.",
+        target="shuffledp.collect.crypto.batch:first_copies",
+        pattern="seen.add(onion)",
+        replacement="seen = {onion}",
+        tests=("tests/collect/crypto/test_mixing.py::test_copies_far_apart_are_left_out",),
+    ),
+    Mutant(
+        name="fingerprints-without-key",
+        harm="Whoever reads the store can tell which ciphertexts passed through it.",
+        target="shuffledp.collect.crypto.fingerprint:_digests",
+        pattern="key=secret",
+        replacement="key=b''",
+        tests=("tests/collect/crypto/test_fingerprints.py",),
+    ),
+    Mutant(
+        name="fingerprint-secret-shared-by-tasks",
+        harm="The fingerprints of one task tell about the ciphertexts of another.",
+        target="shuffledp.collect.store.fingerprints:Memories.of",
+        pattern="new_secret()",
+        replacement="bytes(32)",
+        tests=("tests/collect/store/test_fingerprints.py::test_tasks_share_nothing",),
+    ),
+    Mutant(
+        name="fingerprints-not-stored-by-shuffler",
+        harm="A person whom the first shuffler puts into two batches is what both have in common.",
+        target="shuffledp.collect.store.batches:BatchStore.keep_mixed",
+        pattern="memory.add(transaction, fingerprints)",
+        replacement="pass",
+        tests=("tests/collect/store/test_fingerprints.py::test_a_ciphertext_is_new_once[sqlite-reports]",),
+    ),
+    Mutant(
+        name="fingerprints-not-stored-by-analyzer",
+        harm="People count twice after a shuffler's store was restored.",
+        target="shuffledp.collect.store.tallies:TallyStore.keep_tally",
+        pattern="memory.add(transaction, fingerprints)",
+        replacement="pass",
+        tests=("tests/collect/test_replays.py::test_a_restored_store_of_the_first_shuffler_counts_nobody_twice",),
+    ),
+    Mutant(
+        name="shuffler-does-not-screen",
+        harm="A person whom the first shuffler puts into two batches is what both have in common.",
+        target="shuffledp.collect.shuffler.worker:BatchMixer._process",
+        pattern="self._store.memories.of(self._task.id)",
+        replacement="None",
+        tests=("tests/collect/test_replays.py",),
+    ),
+    Mutant(
+        name="replays-kept",
+        harm="Ciphertexts of earlier batches are counted again.",
+        target="shuffledp.collect.crypto.fingerprint:screen",
+        pattern="~memory.known(found)",
+        replacement="memory.known(found) | True",
+        tests=("tests/collect/store/test_fingerprints.py::test_a_ciphertext_is_new_once",),
+    ),
+    Mutant(
+        name="replays-of-the-same-moment-kept",
+        harm="Two batches that are processed at the same moment both keep a ciphertext.",
+        target="shuffledp.collect.store.fingerprints:Memory.add",
+        pattern="transaction.insert('fingerprints', ('task', 'fingerprint'), rows) != len(rows)",
+        replacement="transaction.insert('fingerprints', ('task', 'fingerprint'), rows) > len(rows)",
+        tests=(
+            "tests/collect/store/test_fingerprints.py::"
+            "test_of_two_batches_with_the_same_ciphertext_one_is_screened_again",
+        ),
+    ),
+    Mutant(
+        name="fingerprints-stored-before-the-batch",
+        harm="A batch that is processed again after a kill finds its own ciphertexts and is lost.",
+        target="shuffledp.collect.store.tallies:TallyStore.keep_tally",
+        pattern="memory = None if fingerprints is None else self.memories.of(task_id)",
+        replacement=(
+            "memory = None if fingerprints is None else self.memories.of(task_id)\n"
+            "if memory is not None:\n"
+            "    with self._database.writing() as early:\n"
+            "        memory.add(early, fingerprints)\n"
+            "    memory = None"
+        ),
+        tests=(
+            "tests/collect/store/test_fingerprints.py::"
+            "test_a_kill_before_any_commit_stores_both_or_none[sqlite-tallies]",
+        ),
+    ),
+    Mutant(
+        name="fingerprint-secret-survives-the-key",
+        harm="After the key of a task was destroyed, the store still tells which ciphertexts passed through it.",
+        target="shuffledp.collect.store.fingerprints:Memories.delete",
+        pattern="'SET secret = ?'",
+        replacement="'SET task = task + 0 * length(?)'",
+        tests=("tests/collect/store/test_fingerprints.py::test_deleting_the_fingerprints_of_a_task",),
+    ),
+    Mutant(
+        name="more-counted-than-reported-released",
+        harm="A release counts people twice whose reports a restored shuffler put into another batch.",
+        target="shuffledp.collect.analyzer.worker:BatchAnalyzer._check_reported",
+        pattern="counted > self.reported",
+        replacement="False",
+        tests=("tests/collect/test_replays.py::test_more_people_counted_than_reported_stop_the_releases",),
+    ),
+    Mutant(
+        name="stop-ends-when-unknown",
+        harm="Releases go on although people were counted twice, as soon as the shuffler is gone.",
+        target="shuffledp.collect.analyzer.worker:BatchAnalyzer._check_reported",
+        pattern="self.reported is not None",
+        replacement="True",
+        tests=("tests/collect/test_replays.py::test_a_stop_lasts_until_the_first_shuffler_has_enough_reports",),
+    ),
+    Mutant(
+        name="token-hash-by-its-first-byte",
+        harm="One of 256 guessed tokens opens the batches of a shuffler.",
+        target="shuffledp.collect.server.auth:Accepted.__contains__",
+        pattern="hmac.compare_digest(own, known)",
+        replacement="hmac.compare_digest(own[:1], known[:1])",
+        tests=("tests/collect/server/test_auth.py::test_every_byte_of_the_hash_is_compared",),
+    ),
+    Mutant(
+        name="report-dropped-after-wrong-time",
+        harm="A person whose clock was ahead answers again, with a second sample of the same value.",
+        target="shuffledp.collect.client.client:Client.send",
+        pattern="isinstance(error, RefusedError) and error.reason in _ENDS_A_REPORT",
+        replacement="error.reason in {*_ENDS_A_REPORT, 'wrong-time'}",
+        tests=("tests/collect/client/test_client.py::test_a_report_that_may_be_accepted_later_is_kept",),
+    ),
+    Mutant(
+        name="report-is-logged",
+        harm="The log, whose collector adds the time, says when each person reported.",
+        target="shuffledp.collect.shuffler.app:Shuffler.upload_report",
+        pattern="self._rate.take()",
+        replacement="(self._rate.take(), log('report', task=served.task.id))",
+        tests=("tests/collect/shuffler/test_reports.py::test_nothing_is_logged_about_a_report",),
+    ),
+    Mutant(
         name="messages-cut-at-limit",
         harm="Noise above the message limit is cut off instead of sampled again.",
         target="shuffledp.collect.client.client:messages_of",

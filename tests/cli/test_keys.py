@@ -4,11 +4,13 @@ import hashlib
 import json
 import stat
 
+import numpy as np
 import pytest
 
 from shuffledp.collect.crypto.keys import read_key, read_secret
 from shuffledp.collect.server.auth import hash_of
-from shuffledp.collect.store import Arrival, open_report_store
+from shuffledp.collect.store import Arrival, open_report_store, open_tally_store
+from shuffledp.errors import DataError
 from tests.cli.commands import command
 from tests.collect.tasks import CLOSES, OPENS, small_task
 
@@ -156,6 +158,41 @@ def test_destroying_a_key_lists_waiting_reports(tmp_path, over):
     assert "there is no store none.db" in missing.stderr
     assert (tmp_path / "1.key").exists()
     assert not (tmp_path / "none.db").exists()
+
+
+def test_destroying_a_key_deletes_the_fingerprints_in_its_store(tmp_path, over):
+    prints = np.arange(48, dtype=np.uint8).reshape(3, 16)
+    with open_report_store(tmp_path / "s.db") as store:
+        store.prepare(over.task)
+        store.keep_mixed(over.task.id, bytes(16), 3, [b"mixed"], {}, fingerprints=prints)
+    with open_tally_store(tmp_path / "a.db") as store:
+        store.prepare(over.task)
+        store.keep_tally(over.task.id, bytes(16), b"tally", 4, {}, fingerprints=prints[:1])
+    for key, name, opened, deleted in (
+        ("1.key", "s.db", open_report_store, "3 fingerprints"),
+        ("2.key", "a.db", open_tally_store, "1 fingerprint"),
+    ):
+        named = ("destroy", key, "--task", "t.json")
+        assert "stay in the server's store: name it with --store" in keys(tmp_path, *named).stdout
+        asked = keys(tmp_path, *named, "--store", name)
+        assert asked.returncode == 2
+        assert "are deleted from the store, which then accepts no batch of the task" in asked.stdout
+        with opened(tmp_path / name) as store:
+            assert store.memories.of(over.task.id).known(prints).any()
+        done = keys(tmp_path, *named, "--store", name, "--yes")
+        assert f"{deleted} of the task {over.task.name[:16]} w" in done.stdout
+        with opened(tmp_path / name) as store, pytest.raises(DataError, match="deleted with its key"):
+            store.memories.of(over.task.id)
+    first = keys(tmp_path, "destroy", "0.key", "--task", "t.json")
+    assert "ingerprints" not in first.stdout  # the first shuffler has none
+
+
+def test_the_store_of_another_server_destroys_nothing(tmp_path, over):
+    open_report_store(tmp_path / "s.db").close()
+    result = keys(tmp_path, "destroy", "2.key", "--task", "t.json", "--store", "s.db", "--yes")
+    assert result.returncode != 0
+    assert "is not the store of an analyzer" in result.stderr
+    assert (tmp_path / "2.key").exists()
 
 
 def test_a_key_of_another_task_is_not_destroyed(tmp_path, over):

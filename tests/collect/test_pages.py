@@ -204,7 +204,7 @@ def families_of_servers():
     )
     counted = TallyStanding(batches=0, problems=0, people=0, releases=0, refused={"repeated": 1})
     of_shuffler = shuffler_counters.families({"task": standing}, {"task": []}, of_no_task=0)
-    of_analyzer = analyzer_counters.families({"task": counted}, {"task": []})
+    of_analyzer = analyzer_counters.families({"task": counted}, {"task": []}, {"task": False})
     return [
         [f"`{family.name}{'_total' if family.type == 'counter' else ''}`", server, family.documentation]
         for server, families in (("shuffler", of_shuffler), ("analyzer", of_analyzer))

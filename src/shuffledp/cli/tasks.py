@@ -23,6 +23,10 @@ from shuffledp.errors import BrokenPromiseError, DataError, ParameterError
 from shuffledp.formatting import counted
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from shuffledp.collect.crypto.keys import KeyPair
+    from shuffledp.collect.store import ReportStore, TallyStore
     from shuffledp.collect.task import Place, Task
     from shuffledp.collect.task.schema import Answers
     from shuffledp.collect.task.task import Admission
@@ -355,11 +359,14 @@ def destroy(
     task: Annotated[list[Path], option("FILE", "Each task that uses the key.")],
     store: Annotated[
         str | None,
-        option("URL", "The store of a shuffler, to print what is waiting in it: a file (SQLite), or postgresql://..."),
+        option(
+            "URL",
+            "The store of the server, whose fingerprints of messages are deleted too: a file (SQLite), or postgresql://...",
+        ),
     ] = None,
     yes: Annotated[bool, flag("--yes", "Confirm.")] = False,
 ) -> None:
-    """Overwrite and delete the private key of a task that is over.
+    """Overwrite and delete the private key of a task that is over, and with --store the fingerprints of its messages.
 
     FILE is a key of `shuffledp keys new`. Without --yes, the command only prints what would become unreadable.
     """
@@ -367,18 +374,26 @@ def destroy(
 
     from shuffledp.collect.crypto.keys import destroy_secret, read_key
     from shuffledp.collect.task import read_task
-    from shuffledp.collect.task.report import lost_without_key
+    from shuffledp.collect.task.report import lost_without_key, position_of
 
     pair, tasks, now = read_key(file), [read_task(path) for path in task], datetime.now(UTC)
     for one in tasks:
         for sentence in lost_without_key(one, pair, now=now):
             print_sentence(sentence)
         if store is not None:
-            print_sentence(_waiting(one, store))
+            for sentence in _stored(one, pair, store):
+                print_sentence(sentence)
+        elif position_of(one, pair) > 0:
+            print_sentence("The fingerprints of its messages stay in the server's store: name it with --store.")
     if not yes:
         raise ParameterError(f"nothing was destroyed: add --yes to destroy {file}")
     destroy_secret(file)
     print_sentence(f"{file} was overwritten and deleted. Destroy any copies on backups and drives yourself.")
+    if store is not None:
+        for one in tasks:
+            with _open_store(one, pair, store) as opened:
+                deleted = opened.memories.delete(one.id)
+            print_sentence(f"{counted(deleted, 'fingerprint')} of the task {one.name[:16]} {_were(deleted)} deleted.")
 
 
 def _refuse_folder(out: Path) -> None:
@@ -386,18 +401,32 @@ def _refuse_folder(out: Path) -> None:
         raise ParameterError(f"out must be a file, got the folder {out}")
 
 
-def _waiting(task: Task, store: str) -> str:
-    """Return what is waiting in the store of a shuffler of the task."""
-    from shuffledp.collect.store import open_report_store
+def _were(number: int) -> str:
+    return "was" if number == 1 else "were"
+
+
+def _open_store(task: Task, pair: KeyPair, store: str) -> ReportStore | TallyStore:
+    """Open the store of the server that has this key."""
+    from shuffledp.collect.store import open_report_store, open_tally_store
 
     path = Path(store.removeprefix("sqlite:///"))
     if "://" not in str(path) and not path.exists():  # opening would create it
         raise ParameterError(f"there is no store {path}")
-    with open_report_store(store) as opened:
+    return open_tally_store(store) if pair.public == task.analyzer.key else open_report_store(store)
+
+
+def _stored(task: Task, pair: KeyPair, store: str) -> Iterator[str]:
+    """Yield what the store has of the task: what is waiting at a shuffler, and fingerprints."""
+    from shuffledp.collect.store import Standing
+
+    with _open_store(task, pair, store) as opened:
         standing = opened.standing(task.id)
-    reports = counted(standing.waiting, "report")
-    batches = counted(standing.closing + standing.ready, "batch", things="batches")
-    return f"The store has {reports} waiting for a batch and {batches} not yet forwarded for this task."
+    if isinstance(standing, Standing):
+        reports = counted(standing.waiting, "report")
+        batches = counted(standing.closing + standing.ready, "batch", things="batches")
+        yield f"The store has {reports} waiting for a batch and {batches} not yet forwarded for this task."
+    if pair.public != task.shufflers[0].key:
+        yield "The fingerprints of its messages are deleted from the store, which then accepts no batch of the task."
 
 
 KEYS = CommandGroup(

@@ -18,6 +18,7 @@ _SHARE = 100
 _REFUSED = {
     Reason.CANNOT_BE_OPENED: "could not be decrypted",
     Reason.REPEATED: "had arrived before",
+    Reason.REPLAYED: "had been in an earlier batch",
     Reason.NOT_A_MESSAGE: "held a number that is not a message of the protocol",
 }
 
@@ -129,7 +130,10 @@ def _people(number: int) -> str:
 
 def _trust(facts: Collected) -> str:
     servers = "the shuffler" if facts.shufflers == 1 else f"all {facts.shufflers} shufflers"
-    return f"Nobody can tell who sent what unless {servers} and the analyzer work together."
+    return (
+        f"Nobody can tell who sent what unless {servers} and the analyzer work together, or a shuffler throws away "
+        "everyone else's messages."
+    )
 
 
 def _refusals(refused: Mapping[str, int]) -> str:

@@ -99,9 +99,11 @@ def test_tasks_status_health_and_metrics(tmp_path, kept, upstream):
             "users": 20,
             "batches": 2,
             "people": 40,
+            "reported": None,
             "batches_refused": 0,
             "refused": {"cannot-be-opened": 1},
             "releases": 2,
+            "releases_stopped": False,
             "problems": [],
         }
         assert task_of((await asked.get()).content).id == kept.task.id

@@ -298,9 +298,22 @@ def test_a_server_error_drops_no_report(kept, shuffler, tmp_path):
 
 def test_a_report_is_dropped_if_the_same_bytes_are_never_accepted():
     """As in the table of reasons; the reasons left out never answer a report."""
-    of_batches = {"no-token", "unknown-batch", "not-a-message", "repeated", "too-few-messages"}
+    of_batches = {"no-token", "unknown-batch", "not-a-message", "repeated", "replayed", "too-few-messages"}
     never = {str(reason) for reason in Reason if reason.again == "no"}
     assert never - of_batches == set(FINAL) == {str(reason) for reason in module._ENDS_A_REPORT}
+
+
+@pytest.mark.parametrize("reason", ["wrong-time", "not-yet-open", "too-many-requests"])
+def test_a_report_that_may_be_accepted_later_is_kept(kept, shuffler, tmp_path, reason):
+    """For example one whose clock is ahead: it sends the same bytes again, and never randomizes again."""
+    shuffler.script.extend([problem(reason, Reason(reason).status)] * 10)
+    client = Client(kept.task, journal=tmp_path)
+    with pytest.raises((RefusedError, UnreachableError)):
+        client.send("dark")
+    assert client.journal.read(kept.task).report == shuffler.bodies[0]
+    shuffler.script.clear()
+    assert Client(kept.task, journal=tmp_path).send("dark").state == "sent"
+    assert len(set(shuffler.bodies)) == 1
 
 
 @pytest.mark.parametrize("reason", ["not-admitted", "unknown-task"])

@@ -93,6 +93,15 @@ def test_copies_are_left_out_and_counted():
     assert sorted(after) == sorted([*before, near])
 
 
+def test_copies_far_apart_are_left_out():
+    """In another order, in other blocks, and with thousands of others in between."""
+    before, others = onions(40), onions(20_000, seed=2)
+    copies = [before[at] for at in np.random.default_rng(3).permutation(40)]
+    after, repeated = mixed([b"".join(before), b"".join(others[:10_000]), b"".join([*others[10_000:], *copies])])
+    assert repeated == 40
+    assert sorted(after) == sorted([*before, *others])
+
+
 def test_which_copies_are_kept():
     rows = np.frombuffer(b"".join([*onions(3), onions(3)[1], onions(3)[0], onions(3)[1]]), dtype=np.uint8)
     assert first_copies(rows.reshape(-1, WIDTH)).tolist() == [0, 1, 2]

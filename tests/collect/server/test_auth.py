@@ -51,3 +51,11 @@ def test_only_tokens_whose_hash_is_known_are_accepted():
     assert None not in accepted
     assert None not in Accepted((hash_of(""),))
     assert "one" not in Accepted(())
+
+
+@pytest.mark.parametrize("at", range(32))
+def test_every_byte_of_the_hash_is_compared(at):
+    almost = bytearray(hash_of("one"))
+    almost[at] ^= 1
+    assert "one" not in Accepted((bytes(almost),))
+    assert "one" in Accepted((bytes(almost), hash_of("one")))

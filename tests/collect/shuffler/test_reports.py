@@ -314,3 +314,12 @@ def test_a_shuffler_accepts_reports_of_seal_report(tmp_path):
     body = seal_report(TASK, [3, 1, 2], report_id=secrets.token_bytes(16), time=time)
     answers, _ = answered(settings_for(tmp_path), body)
     assert answers[0].status_code == 201
+
+
+def test_nothing_is_logged_about_a_report(tmp_path, capsys):
+    """Not even that there was one: log collectors add the time of a line, which says when a person reported."""
+    other_bytes = [sealed(TASK, report_id=bytes(16)), sealed(TASK, report_id=bytes(16))]
+    bodies = [sealed(TASK), sealed(TASK), *other_bytes, b"not a report"]
+    answers, _ = answered(settings_for(tmp_path, KEPT), *bodies)
+    assert [answer.status_code for answer in answers] == [201, 201, 201, 409, 400]
+    assert capsys.readouterr().err == ""

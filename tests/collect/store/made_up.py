@@ -43,5 +43,7 @@ def every_row(store):
     """All rows of a store's tables, by the name of the table."""
     database = store._database
     with database.reading() as transaction:
-        names = [table.split()[2] for table in (*database._schema.tables, *database._schema.wide_tables)]
+        schema = database._schema
+        tables = (*schema.tables, *schema.wide_tables, *schema.tables_since(0))
+        names = [table.split()[2] for table in tables]
         return {name: transaction.rows(f"SELECT * FROM {name}") for name in names}

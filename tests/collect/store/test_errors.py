@@ -82,10 +82,10 @@ def test_a_shuffler_and_an_analyzer_do_not_share_a_store(address):
 def test_a_store_of_another_version(address):
     with open_report_store(address) as store, store._database.writing() as transaction:
         if address.startswith("sqlite"):
-            transaction.run("PRAGMA user_version = 2")
+            transaction.run("PRAGMA user_version = 3")
         else:
-            transaction.run("UPDATE about SET version = 2")
-    with pytest.raises(DataError, match=r"another version of shuffledp \(format 2; this one knows 1\)"):
+            transaction.run("UPDATE about SET version = 3")
+    with pytest.raises(DataError, match=r"another version of shuffledp \(format 3; this one knows 2\)"):
         open_report_store(address)
 
 

@@ -44,16 +44,24 @@ def task_in_brief(task: Task) -> dict[str, Any]:
     }
 
 
-def status_of(task: Task, standing: TallyStanding, problems: Sequence[str]) -> dict[str, Any]:
-    """The public status of a task; `refused` counts messages by reason."""
+def status_of(
+    task: Task, standing: TallyStanding, problems: Sequence[str], *, reported: int | None = None, stopped: bool = False
+) -> dict[str, Any]:
+    """The public status of a task; `refused` counts messages by reason.
+
+    `reported` is the number of reports at the first shuffler when it was last asked, null if unknown. While more people
+    are counted than that, releases are stopped.
+    """
     return {
         "task": task.name,
         "users": task.users,
         "batches": standing.batches - standing.problems,
         "people": standing.people,
+        "reported": reported,
         "batches_refused": standing.problems,
         "refused": dict(standing.refused),
         "releases": standing.releases,
+        "releases_stopped": stopped,
         "problems": list(problems),
     }
 
@@ -106,7 +114,9 @@ class Briefs:
                 self._known[which] = release_in_brief(kept)
 
 
-def families(standings: Mapping[str, TallyStanding], problems: Mapping[str, Sequence[str]]) -> list[Metric]:
+def families(
+    standings: Mapping[str, TallyStanding], problems: Mapping[str, Sequence[str]], stopped: Mapping[str, bool]
+) -> list[Metric]:
     """The metrics."""
 
     def each(name: str) -> dict[str, float]:
@@ -119,6 +129,7 @@ def families(standings: Mapping[str, TallyStanding], problems: Mapping[str, Sequ
         metrics.counter("shuffledp_batches_refused", "Batches with too few messages.", each("problems")),
         metrics.counter("shuffledp_people", "People in counted batches.", each("people")),
         metrics.counter("shuffledp_releases", "Visible releases.", each("releases")),
+        metrics.gauge("shuffledp_releases_stopped", "1 if more people are counted than have reported.", stopped),
         metrics.refusals("shuffledp_messages_refused", "Messages refused, by reason.", refused),
         metrics.gauge("shuffledp_problems", "Current problems.", failing),
     ]
@@ -174,7 +185,10 @@ class Analyzer:
     def __init__(self, settings: Settings) -> None:
         self._settings, self._store = settings, settings.store
         self._tasks = {task.name: task for task in settings.tasks}
-        self._work = {served.task.name: BatchAnalyzer(served, settings) for served in settings.served}
+        self._work = {
+            served.task.name: BatchAnalyzer(served, settings, ask_reported=partial(self._ask_reported, served.task))
+            for served in settings.served
+        }
         self._threads = [
             Background(work, every=settings.every, task=self._tasks[name].id) for name, work in self._work.items()
         ]
@@ -222,7 +236,10 @@ class Analyzer:
     async def show_status(self, task: Task, request: Request) -> Response:
         """Public counters and problems."""
         standing = await _from_the_store(partial(self._store.standing, task.id))
-        return JSONResponse(status_of(task, standing, self._problems(task)))
+        work, problems = self._work.get(task.name), self._problems(task, standing)
+        if work is None:
+            return JSONResponse(status_of(task, standing, problems))
+        return JSONResponse(status_of(task, standing, problems, reported=work.reported, stopped=work.stopped))
 
     async def list_releases(self, task: Task, request: Request) -> Response:
         """The list of releases."""
@@ -240,18 +257,22 @@ class Analyzer:
         return Response(content, headers=headers, media_type=media_type(ending))
 
     async def show_health(self, request: Request) -> Response:
-        """Whether the store answers and the background threads run."""
-        for task in self._tasks.values():
-            await _from_the_store(partial(self._store.standing, task.id))
-        return metrics.health_response(working=self._works())
+        """Whether the store answers and the background threads run, and the problems of tasks."""
+        _, problems = await self._standings()
+        return metrics.health_response(working=self._works(), problems=problems)
 
     async def show_metrics(self, request: Request) -> Response:
         """Metrics for Prometheus."""
+        standings, problems = await self._standings()
+        stopped = {name: work.stopped for name, work in self._work.items()}
+        return metrics.metrics_response(families(standings, problems, stopped))
+
+    async def _standings(self) -> tuple[dict[str, TallyStanding], dict[str, list[str]]]:
+        """The counters and the problems of all tasks."""
         standings = {
             name: await _from_the_store(partial(self._store.standing, task.id)) for name, task in self._tasks.items()
         }
-        problems = {name: self._problems(task) for name, task in self._tasks.items()}
-        return metrics.metrics_response(families(standings, problems))
+        return standings, {name: self._problems(task, standings[name]) for name, task in self._tasks.items()}
 
     async def _number(self, task: Task) -> int:
         """The number of the latest release; 0 if there is none."""
@@ -271,9 +292,13 @@ class Analyzer:
                 raise Refused(Reason.NO_RELEASE, no_release(task, self._store.standing(task.id)))
         return found.release
 
-    def _problems(self, task: Task) -> list[str]:
+    def _problems(self, task: Task, standing: TallyStanding | None) -> list[str]:
         work = self._work.get(task.name)
-        return [NO_KEY] if work is None else work.problems
+        replayed = [] if standing is None else metrics.replay_problem(standing.refused)
+        return [*([NO_KEY] if work is None else work.problems), *replayed]
+
+    def _ask_reported(self, task: Task) -> int | None:
+        return self.console.ask_reported(task)
 
     def _works(self) -> bool:
         return all(thread.alive for thread in self._threads)

@@ -1,14 +1,17 @@
 """Background work of the analyzer: pull batches, count them, keep their tallies, and release them.
 
-A batch counts once, by its id. A batch with too few messages is refused permanently: only the refusal is stored, and
-the batch is acknowledged. Messages are opened on all cores; invalid ones are left out and counted by reason.
+A batch counts once, by its id, and a ciphertext once, by its fingerprint: it is dropped if it was in an earlier batch
+of the task, for example because a shuffler's store was restored from a backup. A batch with too few messages is refused
+permanently: only the refusal is stored, and the batch is acknowledged. Messages are opened on all cores; invalid ones
+are left out and counted by reason.
 
-Memory: 16 bytes per onion, plus the number of possible messages. Onions wait in an unnamed file, and opened messages
+Memory: 40 bytes per onion, plus the number of possible messages. Onions wait in an unnamed file, and opened messages
 are stored as numbers. Duplicates are found by their first eight bytes, which honest onions never share.
 """
 
 from __future__ import annotations
 
+import math
 import tempfile
 import threading
 import time
@@ -20,15 +23,17 @@ from numpy.typing import NDArray
 
 from shuffledp.collect.analyzer.releases import Releasing
 from shuffledp.collect.analyzer.settings import Served, Settings
-from shuffledp.collect.crypto.batch import AT_ONCE, Onions, Opener, first_copies, spooled
+from shuffledp.collect.crypto.batch import AT_ONCE, Opener, chosen, spooled
+from shuffledp.collect.crypto.fingerprint import Remembered, screen
 from shuffledp.collect.crypto.keys import KeyPair
 from shuffledp.collect.reasons import Reason, Refused
 from shuffledp.collect.server.observability import log
 from shuffledp.collect.server.pull import BatchPuller, TaskHealth, until
+from shuffledp.collect.store.fingerprints import Fingerprints
 from shuffledp.collect.store.tallies import to_bytes
 from shuffledp.collect.task import Task
 from shuffledp.collect.task.report import layer_of
-from shuffledp.errors import BudgetError, ParameterError, ShuffledpError
+from shuffledp.errors import BudgetError, DataError, ParameterError, ShuffledpError
 from shuffledp.histogram.tally import Tally
 
 MOST_LISTED = 1 << 22
@@ -46,10 +51,11 @@ _WORD = 8
 
 @dataclass(frozen=True, eq=False)
 class CountedBatch:
-    """The tally of a batch, and the number of onions left out, by reason."""
+    """The tally of a batch, the number of onions left out, by reason, and the fingerprints of the others."""
 
     tally: Tally
     refused: Mapping[Reason, int]
+    fingerprints: Fingerprints
 
 
 class BatchCounter:
@@ -61,22 +67,26 @@ class BatchCounter:
         self._task, self._processes = task, processes
         self._layer = layer_of(task, key)
 
-    def count(self, blocks: Iterable[bytes], *, stopping: threading.Event | None = None) -> CountedBatch:
-        """Return the tally of a batch's onions, given in blocks cut anywhere."""
+    def count(
+        self, blocks: Iterable[bytes], *, memory: Remembered | None = None, stopping: threading.Event | None = None
+    ) -> CountedBatch:
+        """Return the tally of a batch's onions, given in blocks cut anywhere; drop those that are in the memory."""
         with tempfile.TemporaryFile() as file:
             onions = spooled(file, blocks, self._layer.length)
-            kept = first_copies(onions)
-            messages = _Messages(self._task)
+            screened = screen(onions, memory)
+            kept, messages = screened.kept, _Messages(self._task)
             processes = 1 if kept.size <= _FEW else self._processes
             with Opener(self._layer, processes=processes) as opener:
-                for opened, _ in opener.opened(until(stopping or threading.Event(), _whole(onions, kept))):
+                for opened, _ in opener.opened(until(stopping or threading.Event(), chosen(onions, kept))):
                     messages.add(opened)
         refused = {
-            Reason.REPEATED: len(onions) - kept.size,
+            Reason.REPEATED: screened.repeated,
+            Reason.REPLAYED: screened.replayed,
             Reason.CANNOT_BE_OPENED: kept.size - messages.number,
             Reason.NOT_A_MESSAGE: messages.invalid,
         }
-        return CountedBatch(messages.tally, {reason: number for reason, number in refused.items() if number})
+        counted = {reason: number for reason, number in refused.items() if number}
+        return CountedBatch(messages.tally, counted, screened.fingerprints)
 
 
 def check_noise(task: Task, tally: Tally) -> None:
@@ -87,12 +97,6 @@ def check_noise(task: Task, tally: Tally) -> None:
     """
     if task.protocol.most_reports(tally) < task.honest_users:
         raise Refused(Reason.TOO_FEW_MESSAGES)
-
-
-def _whole(onions: Onions, kept: NDArray[np.int64]) -> Iterator[bytes]:
-    """The kept onions, in blocks."""
-    for start in range(0, kept.size, AT_ONCE):
-        yield onions[kept[start : start + AT_ONCE]].tobytes()
 
 
 class _Messages:
@@ -143,15 +147,51 @@ def numbers_of(opened: bytes, width: int) -> NDArray[np.uint64]:
 
 UPSTREAM = "The last shuffler cannot be reached or refuses: no new batches arrive."
 BATCH = "A batch could not be pulled, counted or acknowledged: it stays at the last shuffler and is retried."
+STOPPED = (
+    "More people were counted than the first shuffler says have reported, so releases are stopped. Was the store of a "
+    "shuffler restored from a backup?"
+)
 LIMIT = "A release of this task would exceed the budget of the ledger: nothing is published."
 RELEASE = "A release could not be made, entered in the ledger or kept: it is retried."
 
 
-class BatchAnalyzer:
-    """Pull the batches of one task, count them, and release what was counted."""
+LOOKS_EVERY = 60.0
+"""Seconds between looks at the number of reports while there is nothing to release."""
 
-    def __init__(self, served: Served, settings: Settings, *, clock: Callable[[], float] = time.monotonic) -> None:
+
+class MoreCountedError(DataError):
+    """More people were counted than have reported: some of them must have been counted twice."""
+
+
+def _why_not_released(error: ShuffledpError) -> str:
+    if isinstance(error, MoreCountedError):
+        return STOPPED
+    return LIMIT if isinstance(error, BudgetError) else RELEASE
+
+
+class BatchAnalyzer:
+    """Pull the batches of one task, count them, and release what was counted.
+
+    `ask_reported` asks the first shuffler for the number of reports that it has accepted, and returns None if it does
+    not answer. While more people than that are counted, nothing is released. If the number is unknown, releases go on:
+    a shuffler that is taken down after the task must not stop them.
+    """
+
+    def __init__(
+        self,
+        served: Served,
+        settings: Settings,
+        *,
+        ask_reported: Callable[[], int | None] = lambda: None,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
         self._task, self._store = served.task, settings.store
+        self._ask_reported, self._clock = ask_reported, clock
+        self.reported: int | None = None
+        """The number of reports that the first shuffler has accepted; None if unknown."""
+        self.stopped = False
+        """Whether more people were counted than have reported."""
+        self._next_look = -math.inf
         self._counter = BatchCounter(served.task, served.key, processes=settings.processes)
         self._releasing = Releasing(served.task, settings.store, ledger=settings.ledger, joined=settings.joined)
         self._health = TaskHealth(served.task.id, clock=clock)
@@ -178,25 +218,42 @@ class BatchAnalyzer:
         return self._release() or worked
 
     def _count(self, batch_id: bytes, blocks: Iterator[bytes], stopping: threading.Event) -> None:
-        task, counted = self._task, self._counter.count(blocks, stopping=stopping)
+        task = self._task
+        counted = self._counter.count(blocks, memory=self._store.memories.of(task.id), stopping=stopping)
         refused = {reason.value: number for reason, number in counted.refused.items()}
         tally, problem = to_bytes(counted.tally), None
+        fingerprints: Fingerprints | None = counted.fingerprints
         try:
             check_noise(task, counted.tally)
         except Refused as too_few:
             tally, problem = b"", too_few.reason.value  # a tally without its noise must not be kept
-        self._store.keep_tally(task.id, batch_id, tally, task.users, refused, problem)
-        event = "batch counted" if problem is None else "batch refused, too few messages"
-        log(event, task=task.id, messages=counted.tally.messages or 0, refused=sum(refused.values()))
-        self._has_new_tallies = self._has_new_tallies or problem is None
+            fingerprints = None  # nobody in it was counted
+        kept = self._store.keep_tally(task.id, batch_id, tally, task.users, refused, problem, fingerprints=fingerprints)
+        # if not kept, another process has counted it meanwhile, and may have been killed before the release
+        self._has_new_tallies = self._has_new_tallies or problem is None or not kept
+        if kept:
+            event = "batch counted" if problem is None else "batch refused, too few messages"
+            log(event, task=task.id, messages=counted.tally.messages or 0, refused=sum(refused.values()))
+
+    def _check_reported(self) -> None:
+        """Raise an error while more people are counted than have reported."""
+        self._next_look = self._clock() + LOOKS_EVERY
+        counted = self._store.standing(self._task.id).people  # before asking: reports only become more
+        self.reported = self._ask_reported()
+        if self.reported is not None:  # otherwise as before: a shuffler that does not answer must not end a stop
+            self.stopped = counted > self.reported
+        if self.stopped:
+            raise MoreCountedError(f"people counted must be at most the reports, got {counted} of {self.reported}")
 
     def _release(self) -> bool:
-        if not self._has_new_tallies or not self._health.may_try("release"):
+        due = self._has_new_tallies or self._clock() >= self._next_look
+        if not due or not self._health.may_try("release"):
             return False
         try:
-            released = self._releasing.release()
+            self._check_reported()
+            released = self._releasing.release() if self._has_new_tallies else 0
         except ShuffledpError as error:
-            self._health.failed("release", error, LIMIT if isinstance(error, BudgetError) else RELEASE)
+            self._health.failed("release", error, _why_not_released(error))
             return False
         self._health.succeeded("release")
         self._has_new_tallies = False

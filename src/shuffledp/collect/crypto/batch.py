@@ -160,9 +160,14 @@ class Mixed:
 
     def blocks(self) -> Iterator[bytes]:
         """Iterate over the onions in blocks of whole ones."""
-        each = max(1, _BLOCK // self.onions.shape[1])
-        for start in range(0, self.number, each):
-            yield self.onions[self.order[start : start + each]].tobytes()
+        return chosen(self.onions, self.order)
+
+
+def chosen(onions: Onions, order: NDArray[np.int64]) -> Iterator[bytes]:
+    """Iterate over some onions, given by their indices, in blocks of whole ones."""
+    each = max(1, _BLOCK // onions.shape[1])
+    for start in range(0, order.size, each):
+        yield onions[order[start : start + each]].tobytes()
 
 
 @contextmanager

@@ -14,7 +14,7 @@ import json
 import logging
 import sys
 import traceback
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import PurePath
 
 from prometheus_client import CollectorRegistry, generate_latest
@@ -23,6 +23,7 @@ from prometheus_client.registry import Collector
 from starlette.responses import JSONResponse, Response
 
 from shuffledp.collect.reasons import Reason, Refused
+from shuffledp.formatting import counted
 
 Fields = dict[str, str | int]
 
@@ -160,8 +161,23 @@ def metrics_response(families: Iterable[Metric]) -> Response:
     return Response(generate_latest(registry), media_type=CONTENT_TYPE)
 
 
-def health_response(*, working: bool) -> Response:
-    """The answer of a server whose store has answered; refused unless its background threads run as well."""
+def health_response(*, working: bool, problems: Mapping[str, Sequence[str]]) -> Response:
+    """The answer of a server whose store has answered; refused unless its background threads run as well.
+
+    The problems of tasks, which `status` shows too, do not make a server unhealthy: restarting it would not help.
+    """
     if not working:
         raise Refused(Reason.UNAVAILABLE, "A background thread of this server has ended.")
-    return JSONResponse({"state": "ok"})
+    listed = {task: list(words) for task, words in problems.items() if words}
+    return JSONResponse({"state": "problems", "problems": listed} if listed else {"state": "ok"})
+
+
+def replay_problem(refused: Mapping[str, int]) -> list[str]:
+    """A public sentence if messages of earlier batches came again."""
+    number = refused.get(Reason.REPLAYED.value, 0)
+    if not number:
+        return []
+    return [
+        f"{counted(number, 'message')} had been in an earlier batch and {'was' if number == 1 else 'were'} dropped. "
+        "Was the store of a server before this one restored from a backup, or does that server replay messages?"
+    ]

@@ -165,20 +165,23 @@ class Shuffler:
 
     async def show_metrics(self, request: Request) -> Response:
         """Metrics for Prometheus."""
+        standings, problems = await self._standings()
+        return metrics.metrics_response(families(standings, problems, of_no_task=self._refusals.of_no_task))
+
+    async def show_health(self, request: Request) -> Response:
+        """Whether the store answers and the background threads run, and the problems of tasks."""
+        _, problems = await self._standings()
+        return metrics.health_response(working=all(thread.alive for thread in self._threads), problems=problems)
+
+    async def _standings(self) -> tuple[dict[str, Standing], dict[str, list[str]]]:
+        """The counters and the problems of all tasks."""
         with asking_the_store():
             standings = {
                 name: await run_in_threadpool(self._store.standing, served.task.id)
                 for name, served in self._served.items()
             }
             problems = {name: await self._problems(served, standings[name]) for name, served in self._served.items()}
-        return metrics.metrics_response(families(standings, problems, of_no_task=self._refusals.of_no_task))
-
-    async def show_health(self, request: Request) -> Response:
-        """Whether the store answers and the background threads run."""
-        with asking_the_store():
-            for served in self._served.values():
-                await run_in_threadpool(self._store.waiting, served.task.id)
-        return metrics.health_response(working=all(thread.alive for thread in self._threads))
+        return standings, problems
 
     @asynccontextmanager
     async def running(self, app: Starlette) -> AsyncIterator[None]:
@@ -242,7 +245,7 @@ def _batch_id(request: Request) -> bytes:
 
 def problems_of(served: Served, standing: Standing, store: ReportStore, mixer: BatchMixer | None) -> list[str]:
     """Public sentences about what fails in this process, and what the store says."""
-    found = list(mixer.problems) if mixer is not None else []
+    found = [*(mixer.problems if mixer is not None else ()), *metrics.replay_problem(standing.refused)]
     if short := standing.refused.get(Reason.TOO_FEW_MESSAGES.value, 0):
         found.append(
             f"{counted(short, 'batch', things='batches')} had too few messages, so the noise is incomplete: not "

@@ -2,18 +2,24 @@
 
 A batch has the messages of exactly `users` reports, mixed as a whole; an incomplete batch is never forwarded. Every
 step can be interrupted and repeated. One transaction decides which reports are in a batch, and another makes the mixed
-batch visible to the next server.
+batch visible to the next server and, at a later shuffler, remembers its onions.
+
+The first shuffler remembers report ids, not onions. Only it can open a report, so nobody else can copy the onions of a
+person into another report, and a copied report has the same id. If its own store is restored from a backup, that would
+lose a memory of onions too; the next server notices the repeated onions.
 """
 
 from __future__ import annotations
 
+import tempfile
 import threading
 import time
 from collections.abc import Callable, Iterator
 
 import numpy as np
 
-from shuffledp.collect.crypto.batch import Opener, mix
+from shuffledp.collect.crypto.batch import Onions, Opener, chosen, mix, spooled
+from shuffledp.collect.crypto.fingerprint import Screened, screen
 from shuffledp.collect.reasons import Reason
 from shuffledp.collect.server.observability import log
 from shuffledp.collect.server.pull import BatchPuller, BatchSource, TaskHealth, until
@@ -78,7 +84,10 @@ BATCH = "A batch could not be pulled, mixed or acknowledged: it stays at the pre
 class BatchMixer:
     """Pull the batches of one task at a later shuffler, open its layer, mix, and keep them for the next server.
 
-    A batch with too few messages is refused permanently: it is acknowledged, and only the refusal is stored.
+    Onions that were in an earlier batch are dropped. Otherwise a first shuffler that works with the analyzer could put
+    one person into two batches, and what both forwarded batches have in common would be that person. A batch with too
+    few messages is refused permanently: it is acknowledged, and only the refusal is stored. Its onions are not
+    remembered: nothing of them was forwarded.
     """
 
     def __init__(
@@ -115,23 +124,37 @@ class BatchMixer:
         return self._puller.step(stopping)
 
     def _process(self, batch_id: bytes, blocks: Iterator[bytes], stopping: threading.Event) -> None:
+        with tempfile.TemporaryFile() as file:
+            onions = spooled(file, blocks, self._layer.length)
+            screened = screen(onions, self._store.memories.of(self._task.id))
+            self._mix(batch_id, onions, screened, stopping)
+
+    def _mix(self, batch_id: bytes, onions: Onions, screened: Screened, stopping: threading.Event) -> None:
+        """Open and mix the onions that were kept; remember them in the transaction that stores the mixed batch."""
         task, inside = self._task, self._task.onion_length(self._position + 1)
         not_opened: list[int] = []
 
         def opened(opener: Opener) -> Iterator[bytes]:
-            for block, refused in opener.opened(blocks):
+            for block, refused in opener.opened(until(stopping, chosen(onions, screened.kept))):
                 not_opened.append(refused)
                 yield block
 
         with Opener(self._layer, processes=self._processes) as opener, mix(opened(opener), inside) as mixed:
-            refused = {Reason.CANNOT_BE_OPENED.value: sum(not_opened), Reason.REPEATED.value: mixed.repeated}
+            refused = {
+                Reason.CANNOT_BE_OPENED.value: sum(not_opened),
+                Reason.REPEATED.value: screened.repeated + mixed.repeated,
+                Reason.REPLAYED.value: screened.replayed,
+            }
             counted = {reason: number for reason, number in refused.items() if number}
+            numbers = {"refused": sum(refused.values()), "replayed": screened.replayed}
             if most_people(task, mixed.number) < task.honest_users:
-                self._store.refuse_batch(task.id, batch_id, counted | {Reason.TOO_FEW_MESSAGES.value: 1})
-                log("batch refused, too few messages", task=task.id, refused=sum(refused.values()))
+                # another process may have stored it meanwhile, with the onions that are replays now
+                if self._store.refuse_batch(task.id, batch_id, counted | {Reason.TOO_FEW_MESSAGES.value: 1}):
+                    log("batch refused, too few messages", task=task.id, **numbers)
                 return
-            self._store.keep_mixed(task.id, batch_id, mixed.number, until(stopping, mixed.blocks()), counted)
-            log("batch mixed", task=task.id, messages=mixed.number, refused=sum(refused.values()))
+            blocks = until(stopping, mixed.blocks())
+            self._store.keep_mixed(task.id, batch_id, mixed.number, blocks, counted, fingerprints=screened.fingerprints)
+            log("batch mixed", task=task.id, messages=mixed.number, **numbers)
 
 
 def most_people(task: Task, number: int) -> float:

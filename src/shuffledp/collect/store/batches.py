@@ -19,6 +19,7 @@ from typing import Self
 
 from shuffledp.collect.crypto.batch import in_blocks
 from shuffledp.collect.store.database import ConflictError, Database, Transaction
+from shuffledp.collect.store.fingerprints import Fingerprints, Memories
 from shuffledp.collect.store.schema import ReadyBatch
 from shuffledp.errors import DataError, ParameterError
 
@@ -52,7 +53,7 @@ class BatchStore:
     """Batches in a database with the tables of a shuffler; safe for several threads and processes at once."""
 
     def __init__(self, database: Database) -> None:
-        self._database = database
+        self._database, self.memories = database, Memories(database)
         self._tasks: dict[bytes, int] = {}
 
     def waiting(self, task_id: bytes) -> int:
@@ -83,30 +84,46 @@ class BatchStore:
         return self._onions(batch_id, people=found[0][0])
 
     def keep_mixed(
-        self, task_id: bytes, batch_id: bytes, number: int, blocks: Iterable[bytes], refused: Mapping[str, int]
+        self,
+        task_id: bytes,
+        batch_id: bytes,
+        number: int,
+        blocks: Iterable[bytes],
+        refused: Mapping[str, int],
+        *,
+        fingerprints: Fingerprints | None = None,
     ) -> None:
         """Store the `number` mixed onions of a batch and delete the onions of its reports.
 
-        The batch was closed here, or comes from the shuffler before this one. Idempotent: a batch that is stored stays
-        as it is, and `refused` is counted once.
+        The batch was closed here, or comes from the shuffler before this one; then `fingerprints` are those of its
+        ciphertexts, which are remembered. Idempotent: a batch that is stored stays as it is, and `refused` is counted
+        once.
         """
         task = self._task(task_id)
+        memory = None if fingerprints is None else self.memories.of(task_id)
         written = self._write_draft(batch_id, blocks)
         if written is not None:
             draft, pieces = written
             with self._database.writing() as transaction:
                 if self._keep_draft(transaction, task, batch_id, draft=draft, pieces=pieces, number=number):
                     self._count_refusals(transaction, task, refused)
+                    if memory is not None and fingerprints is not None:
+                        memory.add(transaction, fingerprints)
         self._tidy(batch_id)
 
-    def refuse_batch(self, task_id: bytes, batch_id: bytes, reasons: Mapping[str, int]) -> None:
-        """Record that a batch of the shuffler before this one is not forwarded, and count why; idempotent."""
+    def refuse_batch(self, task_id: bytes, batch_id: bytes, reasons: Mapping[str, int]) -> bool:
+        """Record that a batch of the shuffler before this one is not forwarded, and count why; idempotent.
+
+        Return False and change nothing if the batch is stored or refused already.
+        """
         task = self._task(task_id)
         columns = ("batch_id", "task", "state", "people", "number", "pieces", "tidy")
         with self._database.writing() as transaction:
-            if transaction.insert("batches", columns, [(batch_id, task, REFUSED, 0, 0, 0, 0)]):
+            refused = transaction.insert("batches", columns, [(batch_id, task, REFUSED, 0, 0, 0, 0)]) > 0
+            if refused:
                 self._count_refusals(transaction, task, reasons)
         self._tidy(batch_id)
+        return refused
 
     def ready(self, task_id: bytes) -> list[ReadyBatch]:
         """Return the batches that are mixed and not acknowledged, in no particular order."""

@@ -100,14 +100,24 @@ class PostgresDatabase:
             if not transaction.rows("SELECT 1 FROM pg_namespace WHERE nspname = ?", _SCHEMA):
                 transaction.run(f"CREATE SCHEMA {_SCHEMA}")
             if not transaction.rows("SELECT to_regclass('about') IS NOT NULL")[0][0]:
-                for table in (*self._schema.tables, *self._schema.wide_tables):
-                    transaction.run(table.replace("BLOB", "BYTEA"))
-                transaction.run("CREATE TABLE about (kind TEXT NOT NULL, version BIGINT NOT NULL)")
-                transaction.insert("about", ("kind", "version"), [(self._schema.kind, self._schema.version)])
+                self._add_tables(transaction, (*self._schema.tables, *self._schema.wide_tables))
+                self._add_tables(transaction, ["CREATE TABLE about (kind TEXT NOT NULL, version BIGINT NOT NULL)"])
+                transaction.insert("about", ("kind", "version"), [(self._schema.kind, 1)])
             ((kind, version),) = transaction.rows("SELECT kind, version FROM about")
+            self._check_schema(kind, version)
+            if version < self._schema.version:
+                self._add_tables(transaction, self._schema.tables_since(version))
+                transaction.run("UPDATE about SET version = ?", self._schema.version)
+
+    @staticmethod
+    def _add_tables(transaction: Transaction, tables: Sequence[str]) -> None:
+        for table in tables:
+            transaction.run(table.replace("BLOB", "BYTEA"))
+
+    def _check_schema(self, kind: str, version: int) -> None:
         if kind != self._schema.kind:
             raise DataError(f"{self._shown} is the store of {kind}, not of {self._schema.kind}: give another database")
-        if version != self._schema.version:
+        if not 1 <= version <= self._schema.version:
             raise DataError(
                 f"the store at {self._shown} was made by another version of shuffledp (format {version}; this one "
                 f"knows {self._schema.version}): use that version until its tasks are closed, or give another database"

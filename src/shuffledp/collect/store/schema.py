@@ -10,12 +10,15 @@ The tables of a shuffler are laid out to reveal as little as possible about peop
 
 A database records which rows were written together: SQLite in its log until it is emptied, PostgreSQL as a transaction
 number in every row.
+
+Both stores have the same two tables of fingerprints, by which a server recognises a ciphertext that it has accepted in
+an earlier batch. A fingerprint is a keyed hash of a ciphertext: it says nothing about a person, a message or a batch.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
 from typing import Protocol
@@ -143,7 +146,8 @@ class Schema:
     `kind` says which server the store belongs to: reports and tallies never share a database. `application` is the
     kind as a number in the header of an SQLite file. The keys of `tables` are random or independent of arrival. Rows of
     `wide_tables` are long; their key is one random integer, or the rows are public and their order tells nothing.
-    SQLite stores these with a row id, since without one it would read whole rows to find a key.
+    SQLite stores these with a row id, since without one it would read whole rows to find a key. `added` are the tables
+    that a version added: they are created when a store of an earlier version is opened.
     """
 
     kind: str
@@ -151,11 +155,26 @@ class Schema:
     application: int
     tables: Sequence[str]
     wide_tables: Sequence[str] = ()
+    added: Mapping[int, Sequence[str]] = field(default_factory=dict)
+
+    def tables_since(self, version: int) -> list[str]:
+        """Return the tables that versions after this one added."""
+        return [table for later, tables in sorted(self.added.items()) if later > version for table in tables]
+
+
+_FINGERPRINTS = (
+    # task: a short number of the task; secret: the key of its fingerprints, empty once they are deleted
+    """CREATE TABLE fingerprint_keys (
+        task_id BLOB NOT NULL PRIMARY KEY, task BIGINT NOT NULL UNIQUE, secret BLOB NOT NULL)""",
+    """CREATE TABLE fingerprints (
+        task BIGINT NOT NULL, fingerprint BLOB NOT NULL, PRIMARY KEY (task, fingerprint))""",
+)
 
 
 REPORTS = Schema(
     kind="a shuffler",
-    version=1,
+    version=2,
+    added={2: _FINGERPRINTS},
     application=0x53445348,  # the letters SDSH
     tables=(
         # users: reports in a batch; short_by: people missing in the last batch, once the task has expired
@@ -187,7 +206,8 @@ REPORTS = Schema(
 
 TALLIES = Schema(
     kind="an analyzer",
-    version=1,
+    version=2,
+    added={2: _FINGERPRINTS},
     application=0x5344414E,  # the letters SDAN
     tables=(
         "CREATE TABLE tasks (task_id BLOB NOT NULL PRIMARY KEY, users BIGINT NOT NULL)",

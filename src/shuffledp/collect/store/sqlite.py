@@ -123,12 +123,15 @@ class SQLiteDatabase:
             raise DataError(f"cannot make or write the store {self._path}: {error.strerror}") from None
         _check_owner_only(*(self._path.with_name(self._path.name + end) for end in ("-wal", "-shm")))
         with self.writing() as transaction:
-            if not self._is_ours(transaction):
+            version, new = self._version(transaction), self._schema
+            if version < new.version:
+                small = [*(new.tables if version == 0 else ()), *new.tables_since(version)]
+                wide = new.wide_tables if version == 0 else ()
                 # in both kinds rows are stored in the order of their keys, never in the order of arrival
-                for table in (*(f"{small} WITHOUT ROWID" for small in self._schema.tables), *self._schema.wide_tables):
+                for table in (*(f"{each} WITHOUT ROWID" for each in small), *wide):
                     transaction.run(table.replace("BIGINT", "INTEGER"))
-                transaction.run(f"PRAGMA application_id = {self._schema.application}")
-                transaction.run(f"PRAGMA user_version = {self._schema.version}")
+                transaction.run(f"PRAGMA application_id = {new.application}")
+                transaction.run(f"PRAGMA user_version = {new.version}")
         _check_owner_only(self._path)  # after the check of the schema: do not ask to change the mode of another file
         self._turn_on_wal()
 
@@ -145,22 +148,22 @@ class SQLiteDatabase:
                         raise
                     time.sleep(0.01)
 
-    def _is_ours(self, transaction: Transaction) -> bool:
-        """Whether the tables exist; False if the file is empty, an error if it is of another schema."""
+    def _version(self, transaction: Transaction) -> int:
+        """The version of the tables; 0 if the file is empty, an error if it is of another schema or a later version."""
         ((application,),), ((version,),), ((tables,),) = (
             transaction.rows(query)
             for query in ("PRAGMA application_id", "PRAGMA user_version", "SELECT COUNT(*) FROM sqlite_master")
         )
         if (application, version, tables) == (0, 0, 0):
-            return False
+            return 0
         if application != self._schema.application:
             raise DataError(f"{self._path} is not the store of {self._schema.kind}: give another file")
-        if version != self._schema.version:
+        if not 1 <= version <= self._schema.version:
             raise DataError(
                 f"the store {self._path} was made by another version of shuffledp (format {version}; this one knows "
                 f"{self._schema.version}): use that version until its tasks are closed, or give another file"
             )
-        return True
+        return int(version)
 
     @contextmanager
     def _explained(self) -> Iterator[None]:

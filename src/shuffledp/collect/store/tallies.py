@@ -21,6 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shuffledp.collect.store.database import Database
+from shuffledp.collect.store.fingerprints import Fingerprints, Memories
 from shuffledp.collect.store.schema import (
     Collected,
     CountedBatch,
@@ -82,7 +83,7 @@ class TallyStore:
     """Tallies and releases of an analyzer; safe for several threads and processes at once."""
 
     def __init__(self, database: Database) -> None:
-        self._database = database
+        self._database, self.memories = database, Memories(database)
 
     def prepare(self, task: Collected) -> None:
         """Register a task; idempotent."""
@@ -105,14 +106,24 @@ class TallyStore:
         people: int,
         refused: Mapping[str, int],
         problem: str | None = None,
+        *,
+        fingerprints: Fingerprints | None = None,
     ) -> bool:
-        """Store the tally of a batch; return False and change nothing if there is one already."""
+        """Store the tally of a batch and remember the fingerprints of its ciphertexts.
+
+        Return False and change nothing if there is a tally already.
+        """
         columns = ("task_id", "batch_id", "tally", "people", "refused", "problem")
         row = (task_id, batch_id, tally, people, json.dumps(dict(refused), sort_keys=True), problem)
+        memory = None if fingerprints is None else self.memories.of(task_id)
         with self._database.writing() as transaction:
             if not transaction.rows("SELECT 1 FROM tasks WHERE task_id = ?", task_id):
                 raise ParameterError("task_id must be of a task in this store: call prepare(task) first")
-            return transaction.insert("tallies", columns, [row]) == 1
+            if transaction.insert("tallies", columns, [row]) == 0:
+                return False
+            if memory is not None and fingerprints is not None:
+                memory.add(transaction, fingerprints)
+        return True
 
     def tallies(self, task_id: bytes) -> list[KeptTally]:
         """Return all tallies of a task, in the order of their random ids."""

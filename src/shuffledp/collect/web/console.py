@@ -83,8 +83,8 @@ class Console:
     """The pages of an analyzer, beside its HTTP API.
 
     `door` guards the operator's pages. The last shuffler is asked for its status at `upstream`, if given, instead of
-    its address in the task. `problems` returns the analyzer's problems with a task, `working` whether its background
-    work goes on.
+    its address in the task. `problems` returns the analyzer's problems with a task, given what its store holds of it,
+    and `working` whether its background work goes on.
     """
 
     def __init__(
@@ -96,7 +96,7 @@ class Console:
         ledger: Ledger | str | Path | None,
         joined_releases: bool,
         upstream: str | None,
-        problems: Callable[[Task], Sequence[str]],
+        problems: Callable[[Task, TallyStanding | None], Sequence[str]],
         working: Callable[[], bool],
     ) -> None:
         self._store, self._door, self._joined = store, door, joined_releases
@@ -124,6 +124,10 @@ class Console:
             Route("/operator/logout", self._door.sign_out, methods=["POST"]),
             *Assets.with_style("/console", _STATIC).routes(),
         ]
+
+    def ask_reported(self, task: Task) -> int | None:
+        """Ask the first shuffler now for the number of reports it has accepted; None if it does not answer."""
+        return self._monitors[task.name].ask_reported()
 
     def close(self) -> None:
         """Close the connections to shufflers."""
@@ -253,7 +257,7 @@ class Console:
     def _own_problems(self, task: Task, kept: _Kept) -> list[str]:
         away = [] if kept.standing is not None else [STORE_AWAY]
         ended = [] if self._working() else [WORK_ENDED]
-        return [*away, *ended, *self._problems(task)]
+        return [*away, *ended, *self._problems(task, kept.standing)]
 
 
 @dataclass(frozen=True)
@@ -299,10 +303,9 @@ def _batch_context(task: Task, first: ShufflerHealth) -> dict[str, Any] | None:
     status = first.status
     if status is None:
         return None
-    in_the_last = task.users - status.short_by if status.short_by else 0  # who waited when the task closed
     missing = None if status.short_by is not None else max(0, task.users - status.waiting)
     return {
-        "reported": status.batches * task.users + status.waiting + in_the_last,
+        "reported": status.reported(task.users),
         "waiting": status.waiting,
         "missing": missing,
         "here": None if missing is None else task.users - missing,

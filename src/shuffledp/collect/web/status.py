@@ -1,4 +1,4 @@
-"""The health of a task's shufflers, polled by the analyzer only while the console is open.
+"""The health of a task's shufflers, polled by the analyzer while the console is open, and before releases.
 
 Pages never wait long: they get the last answer while one thread asks again. Only an answer that is too old, or the very
 first one, is waited for. Addresses come from the task or from the operator. A slow, absent or hostile shuffler costs
@@ -98,6 +98,11 @@ class ShufflerStatus:
     refused: Mapping[str, int] = field(default_factory=dict)
     problems: tuple[str, ...] = ()
 
+    def reported(self, users: int) -> int:
+        """Return the number of reports that the first shuffler has accepted, with `users` in a batch."""
+        in_the_last = users - self.short_by if self.short_by else 0  # who waited when the task closed
+        return self.batches * users + self.waiting + in_the_last
+
 
 def read_status(content: bytes, task: Task, position: int) -> ShufflerStatus:
     """Read the status in an answer; raise ValueError if it is not of this task at this position."""
@@ -191,6 +196,10 @@ class ShufflerMonitor:
         """Return the health of each shuffler, in order."""
         return [each.latest() for each in self._each]
 
+    def ask_reported(self) -> int | None:
+        """Ask the first shuffler now for the number of reports it has accepted; None if it does not answer."""
+        return self._each[0].ask_reported()
+
 
 class _Monitored:
     """One shuffler."""
@@ -209,6 +218,11 @@ class _Monitored:
         if self._fresh.busy > 2 * PATIENCE:  # it sends a byte now and then
             return replace(found, answers=False, problem=SLOW)
         return found
+
+    def ask_reported(self) -> int | None:
+        """Ask now for the number of reports that were accepted."""
+        found = self._look()
+        return found.status.reported(self._task.users) if found.answers and found.status is not None else None
 
     def _look(self) -> ShufflerHealth:
         self._last = self._ask()

@@ -22,6 +22,8 @@ from shuffledp.collect.web import console as routes
 TOKEN = new_token()
 SIX = ("dark", "light", "system", "high contrast", "solarized", "sepia")
 HOST = "http://test"
+OWN_LOOK = 2
+"""Requests of the analyzer itself, once a minute: the status and the health of the first shuffler."""
 BROWSER = {"accept": "text/html,application/xhtml+xml"}
 FROM_HERE = {**BROWSER, "origin": HOST, "content-type": "application/x-www-form-urlencoded"}
 

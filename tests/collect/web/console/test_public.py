@@ -11,6 +11,7 @@ import pytest
 from tests.collect.releases import releases_of
 from tests.collect.web.console.running import (
     BROWSER,
+    OWN_LOOK,
     SIX,
     Shufflers,
     asked_task,
@@ -128,7 +129,7 @@ def test_nothing_before_a_release_is_public(tmp_path, monkeypatch, kept):
             for hidden in ("1,777", "1777", "223", "1,778", "4,321", "4321", "pipe", "waiting", "noise is missing"):
                 assert hidden not in page, (path, hidden)
 
-    assert visit(monkeypatch, settings, test, shufflers).asked == []
+    assert len(visit(monkeypatch, settings, test, shufflers).asked) <= OWN_LOOK
 
 
 def test_a_counted_batch_changes_no_public_page_before_its_release(tmp_path, monkeypatch, kept):
