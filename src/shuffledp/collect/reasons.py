@@ -37,6 +37,7 @@ class Reason(StrEnum):
     NO_RELEASE = "no-release"
     NOT_A_MESSAGE = "not-a-message"
     REPEATED = "repeated"
+    REPLAYED = "replayed"
     TOO_FEW_MESSAGES = "too-few-messages"
 
     @property
@@ -99,7 +100,8 @@ _MEANINGS = {
     Reason.UNKNOWN_BATCH: _Meaning(HTTPStatus.NOT_FOUND, "There is no such batch here, or no longer."),
     Reason.NO_RELEASE: _Meaning(HTTPStatus.NOT_FOUND, "There is no such release yet.", Again.YES),
     Reason.NOT_A_MESSAGE: _Meaning(HTTPStatus.UNPROCESSABLE_ENTITY, "The number is no message of the protocol."),
-    Reason.REPEATED: _Meaning(HTTPStatus.CONFLICT, "The same ciphertext was there before."),
+    Reason.REPEATED: _Meaning(HTTPStatus.CONFLICT, "The same ciphertext was in the batch before."),
+    Reason.REPLAYED: _Meaning(HTTPStatus.CONFLICT, "The same ciphertext was in an earlier batch of the task."),
     Reason.TOO_FEW_MESSAGES: _Meaning(
         HTTPStatus.UNPROCESSABLE_ENTITY,
         "The batch has fewer messages than its number of reports requires, so its noise is incomplete.",

@@ -18,7 +18,9 @@ _SHARE = 100
 _REFUSED = {
     Reason.CANNOT_BE_OPENED: "could not be decrypted",
     Reason.REPEATED: "had arrived before",
+    Reason.REPLAYED: "had been in an earlier batch",
     Reason.NOT_A_MESSAGE: "held a number that is not a message of the protocol",
+    Reason.OTHER_BYTES: "were not in the batch when it was released before",
 }
 
 _ADMISSION = {
