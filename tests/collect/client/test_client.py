@@ -298,7 +298,7 @@ def test_a_server_error_drops_no_report(kept, shuffler, tmp_path):
 
 def test_a_report_is_dropped_if_the_same_bytes_are_never_accepted():
     """As in the table of reasons; the reasons left out never answer a report."""
-    of_batches = {"no-token", "unknown-batch", "not-a-message", "repeated", "too-few-messages"}
+    of_batches = {"no-token", "unknown-batch", "not-a-message", "repeated", "replayed", "too-few-messages"}
     never = {str(reason) for reason in Reason if reason.again == "no"}
     assert never - of_batches == set(FINAL) == {str(reason) for reason in module._ENDS_A_REPORT}
 

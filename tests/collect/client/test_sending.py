@@ -27,7 +27,7 @@ DAY = timedelta(days=1)
 OF_REPORTS = [
     reason
     for reason in Reason
-    if reason not in ("no-token", "unknown-batch", "no-release", "not-a-message", "repeated")
+    if reason not in ("no-token", "unknown-batch", "no-release", "not-a-message", "repeated", "replayed")
 ]
 
 

@@ -1,6 +1,6 @@
 """The memory of a server over files: what it has accepted for a task, so that nothing enters two batches.
 
-The memory is a folder beside the private key. Each run that forwards or counts batches adds a folder with a `run.json`:
+The memory is a folder beside the private key. Each run that forwards or counts batches adds a folder:
 
 - The first shuffler remembers reports, by the lots and digests of `lots`. Only it can open a report, so nobody else can
   put the onions of a person into another report.
@@ -51,7 +51,7 @@ from shuffledp.errors import DataError
 SEEN = ".seen"
 """The ending of the folder beside a key."""
 
-_RUN_FILE, _LOCK_FILE, _COLUMN = "run.json", "lock", "fingerprint"
+_RUN_FILE, _LOCK_FILE, _COLUMN = "run", "lock", "fingerprint"
 _Number = Annotated[int, msgspec.Meta(ge=0)]
 
 
@@ -69,7 +69,7 @@ class Accepted(msgspec.Struct, frozen=True):
 
 
 class Run(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """The file of a run. `unfinished` exists only until the output is complete; `check` is keyed."""
+    """The JSON file of a run. `unfinished` exists only until the output is complete; `check` is keyed."""
 
     kind: Literal["shuffledp run 1"] = "shuffledp run 1"
     name: HexId
@@ -271,7 +271,7 @@ def _read_run(path: Path) -> Run:
     try:
         run = msgspec.json.decode((path / _RUN_FILE).read_bytes(), type=Run)
     except (OSError, msgspec.DecodeError, ValueError):
-        raise _damaged(path, f"it has no valid {_RUN_FILE}") from None
+        raise _damaged(path, f"it has no valid file {_RUN_FILE!r}") from None
     if run.name != path.name:
         raise _damaged(path, "it was renamed")
     return run
