@@ -18,10 +18,11 @@ from shuffledp.collect.batch_files import mix as mixing
 from shuffledp.collect.batch_files import spark as on_spark
 from shuffledp.collect.batch_files.engine import OutputFolder
 from shuffledp.collect.batch_files.lots import lot_key
+from shuffledp.collect.batch_files.seen import opened_seen
 from shuffledp.collect.crypto.batch import Layer
 from shuffledp.collect.reasons import Reason
 from shuffledp.collect.task.report import seal_report
-from tests.collect.batch_files.crowd import HOUR, NOW, messages_in, reports, small
+from tests.collect.batch_files.crowd import HOUR, NOW, messages_in, onions_in, reports, small
 from tests.data.spark_sessions import CLUSTER, DISK, start
 
 pytestmark = [pytest.mark.xdist_group("spark"), pytest.mark.slow]
@@ -91,8 +92,8 @@ def test_every_step_with_a_killed_executor_gives_exactly_what_was_sent(deadly, t
     write_reports(tmp_path / "c.parquet", crowd.sealed[:20])
     names = [tmp_path / f"{name}.parquet" for name in "abc"]
     first = {"task": kept.task, "key": kept.keys[0], "now": NOW}
-    calm = mix_files(names, out=tmp_path / "calm", processes=1, **first)
-    one = mix_files(names, out=tmp_path / "one", engine="spark", **first)
+    calm = mix_files(names, seen=tmp_path / "calm.seen", out=tmp_path / "calm", processes=1, **first)
+    one = mix_files(names, seen=tmp_path / "0.seen", out=tmp_path / "one", engine="spark", **first)
     assert [batch.batch_id for batch in one.batches] == [batch.batch_id for batch in calm.batches]
     assert [batch.number for batch in one.batches] == [batch.number for batch in calm.batches]
     assert (one.reports, one.known, one.rest) == (calm.reports, calm.known, calm.rest) == (132, 30, 20)
@@ -103,7 +104,8 @@ def test_every_step_with_a_killed_executor_gives_exactly_what_was_sent(deadly, t
     ]
     assert left[0] == left[1]
 
-    two = mix_files([tmp_path / "one"], task=kept.task, key=kept.keys[1], out=tmp_path / "two", engine="spark")
+    second = {"task": kept.task, "key": kept.keys[1], "seen": tmp_path / "1.seen"}
+    two = mix_files([tmp_path / "one"], out=tmp_path / "two", engine="spark", **second)
     assert [batch.number for batch in two.batches] == [batch.number for batch in sorted(one.batches)]
     sent = crowd.tally(
         person for person in range(100) if not {crowd.sealed[person], *([other] * (person == 99))} & set(left[0])
@@ -112,7 +114,7 @@ def test_every_step_with_a_killed_executor_gives_exactly_what_was_sent(deadly, t
     found = sum((messages_in(*sorted(part.iterdir()), shufflers=2) for part in parts), Counter())
     assert found == sent
 
-    counting = {"task": kept.task, "key": kept.keys[2]}
+    counting = {"task": kept.task, "key": kept.keys[2], "seen": tmp_path / "2.seen"}
     again = count_files([tmp_path / "two"], engine="spark", **counting)
     quiet = count_files([tmp_path / "two"], processes=1, **counting)
     assert again.release.messages == quiet.release.messages == sum(found.values())
@@ -126,9 +128,64 @@ def test_every_step_with_a_killed_executor_gives_exactly_what_was_sent(deadly, t
     assert b"SparkListenerTaskEnd" in log
     assert (DISK / "local").is_dir()  # Spark deletes what it no longer needs, at times of its own
     hidden = [*(key.private_bytes for key in kept.keys), lot_key(kept.keys[0].private_bytes, kept.task.id)]
+    for position in (1, 2):
+        with opened_seen(tmp_path / f"{position}.seen", kept.task, kept.keys[position]) as seen:
+            hidden.append(seen.secret)
     secrets_of_runs = [secret for secret in drawn if len(secret) == 32]  # shorter ones are parts of names
     assert len(secrets_of_runs) == 3
     for secret in (*hidden, *secrets_of_runs):
         for spelled in (secret, secret.hex().encode(), base64.b64encode(secret)):
             assert spelled not in log
             assert spelled not in kept_files
+
+
+def test_replayed_people_are_found_on_spark_and_in_process_alike(tmp_path, monkeypatch):
+    """One memory for both engines. A person is in two batches, and a batch differs from another by one person."""
+    monkeypatch.setattr("shuffledp.collect.batch_files.formats._ONION_ROWS", 40)  # several groups of rows
+    start(CLUSTER)
+    kept, crowd = small(2), reports(79, shufflers=2)
+    people = {"one": range(40), "two": (0, *range(40, 79)), "three": (*range(1, 40), 78)}
+    for out, chosen in people.items():
+        write_reports(tmp_path / f"{out}.parquet", [crowd.sealed[person] for person in chosen])
+        mix_files(
+            [tmp_path / f"{out}.parquet"],
+            task=kept.task,
+            key=kept.keys[0],
+            seen=tmp_path / f"{out}.seen",
+            out=tmp_path / out,
+            now=NOW,
+            processes=1,
+        )
+    first, relaying = len(crowd.messages[0]), {"task": kept.task, "key": kept.keys[1], "force": True}
+    runs = ((("one",), "spark"), (("two",), "local"), (("one", "two", "three"), "spark"))
+    done = [
+        mix_files(
+            [tmp_path / name for name in given],
+            seen=tmp_path / "1.seen",
+            out=tmp_path / f"out-{at}",
+            engine=engine,
+            **relaying,
+        )
+        for at, (given, engine) in enumerate(runs)
+    ]
+    assert done[0].refused == {}
+    assert done[1].refused == {Reason.REPLAYED: first}
+    everyone = sum(len(crowd.messages[person]) for person in people["three"])
+    assert done[2].refused == {Reason.REPLAYED: first + everyone}
+    assert [batch.reason for batch in done[2].refused_batches] == [Reason.TOO_FEW_MESSAGES]
+    assert len(list((tmp_path / "1.seen").rglob("run"))) == 2  # the third run had no new batch
+    found = [
+        {name: set(onions_in(*files)) for name, files in batches_in(tmp_path / f"out-{at}").items()} for at in range(3)
+    ]
+    assert found[2] == {**found[0], **found[1]}
+    (one,), (two,) = found[0].values(), found[1].values()
+    assert not one & two
+    assert len(one | two) == sum(crowd.tally().values())
+
+
+def batches_in(folder):
+    """The files of each batch in a folder of batches."""
+    found = {}
+    for path in sorted(folder.rglob("*.parquet")):
+        found.setdefault(path.relative_to(folder).parts[0].removesuffix(".parquet"), []).append(path)
+    return found

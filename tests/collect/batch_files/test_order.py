@@ -93,6 +93,7 @@ def test_dealing_is_deterministic_and_copies_share_a_bucket():
         assert together.onions.tobytes() == alone.onions.tobytes()
         assert together.repeated == len(parts[0].get(bucket, b"")) // WIDTH
         assert alone.repeated == 0
+    assert list(deal(b"", secret=secret, buckets=8, width=WIDTH)) == []
 
 
 @pytest.mark.parametrize(

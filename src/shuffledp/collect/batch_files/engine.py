@@ -240,6 +240,8 @@ def buckets_for(onions: int, *, each: int) -> int:
 
 def deal(block: bytes, *, secret: bytes, buckets: int, width: int) -> Iterator[tuple[int, bytes]]:
     """Yield the onions of a block by bucket, without empty buckets."""
+    if not block:
+        return
     onions = np.frombuffer(block, dtype=np.uint8).reshape(-1, width)
     bucket = (_keys(block, secret, width)[:, 0] >> np.uint64(52)).astype(np.int64) & (buckets - 1)
     order = np.argsort(bucket, kind="stable")

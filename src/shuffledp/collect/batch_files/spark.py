@@ -54,6 +54,9 @@ from shuffledp.progress import Progress
 _WRITTEN, _OPENED = 1 << 18, 1 << 14
 """Onions in a bucket that is written, and in one that is opened: a Spark task takes some seconds for either."""
 
+_HASHED = 1 << 6
+"""Groups of rows whose fingerprints are computed, read or written in a Spark task, which takes some seconds."""
+
 _MOST_PARTITIONS = 1 << 12
 """Partitions at most, since more slow Spark down; a partition has several buckets."""
 
@@ -124,12 +127,11 @@ class Spark:
         batch_of = [number for number, batch in enumerate(batches) for _ in batch.groups]
         places = {**_paths(groups), "batch": batch_of, "claim": claims.new[batch_of], "place": range(len(groups))}
         owners = {**_paths(seen.groups), "claim": [claims.remembered[group.batch_id] for group in seen.groups]}
+        hashing = partial(executors.fingerprint, secret=seen.secret, width=width)
         with clear_errors():
             # [fingerprint, batch, claim, place, row: one row for each onion]
-            prints = self._located(places).mapInArrow(
-                partial(executors.fingerprint, secret=seen.secret, width=width), PRINTS
-            )
-            accepted = self._located(owners).mapInArrow(executors.remembered, REMEMBERED)
+            prints = self._located(places, together=_HASHED).mapInArrow(hashing, PRINTS)
+            accepted = self._located(owners, together=_HASHED).mapInArrow(executors.remembered, REMEMBERED)
             # [fingerprint, claim: one row for each different onion]
             smallest = (
                 prints.select("fingerprint", "claim")
@@ -160,9 +162,8 @@ class Spark:
             task=self._seen.task_name,
         )
         with clear_errors():
-            self._located(places).mapInArrow(writing, NOTHING).toArrow()
-        written = len(list(folder.rglob("part-*.parquet")))
-        if written != len(places["path"]):
+            self._located(places, together=_HASHED).mapInArrow(writing, NOTHING).toArrow()
+        if len(list(folder.rglob("part-*.parquet"))) != len(places["path"]):
             raise DataError("seen must be on a file system that the executors share with this machine")
 
     def count_batches(self, batches: Sequence[BatchFiles], task: Task, key: KeyPair) -> Iterator[CountedBatch]:
@@ -199,8 +200,8 @@ class Spark:
 
     # steps --------------------------------------------------------------------------------------------------------
 
-    def _located(self, columns: Mapping[str, Any]) -> Any:
-        """[path, group, further columns: one row for each group of rows, each in a partition of its own]."""
+    def _located(self, columns: Mapping[str, Any], *, together: int = 1) -> Any:
+        """[path, group, further columns: one row for each group of rows, this number of them in a partition]."""
         import pyarrow
         from pyspark.sql import functions
 
@@ -210,7 +211,7 @@ class Spark:
             kinds = {"string": "string", "int64": "long", "binary": "binary", "null": "long"}
             schema = ", ".join(f"{field.name} {kinds[str(field.type)]}" for field in table.schema)
             return self._session.createDataFrame([], schema).drop("id")
-        numbers = self._session.range(0, rows, 1, rows)
+        numbers = self._session.range(0, rows, 1, -(-rows // together))
         return numbers.join(functions.broadcast(self._session.createDataFrame(table)), "id").drop("id")
 
     def _chosen(self, rows: NDArray[np.int64], **more: bytes) -> Any:
