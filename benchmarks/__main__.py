@@ -18,6 +18,7 @@ from benchmarks import (
     opening,
     peers,
     ranges,
+    repeats,
     reports,
     sets,
     sparse,
@@ -39,6 +40,7 @@ ALL = {
     "reports": reports,
     "kills": kills,
     "collected-files": collected_files,
+    "repeats": repeats,
 }
 
 if __name__ == "__main__":
