@@ -10,13 +10,14 @@ import pytest
 
 from shuffledp.cli.batch import _mixed_sentences
 from shuffledp.collect.batch_files import TooFewReportsError, mix_files, write_reports
-from shuffledp.collect.batch_files.lots import TAKEN_FILE
+from shuffledp.collect.batch_files.lots import TAKEN_FILE, batch_id_of, lot_key, lot_of
 from shuffledp.collect.batch_files.mix import REST_FILE
 from shuffledp.collect.crypto.keys import KeyPair
 from shuffledp.collect.reasons import Reason
 from shuffledp.collect.task.report import open_report, seal_report
 from shuffledp.errors import DataError, ParameterError
 from tests.collect.batch_files.crowd import HOUR, NOW, messages_in, onions_in, reports, small
+from tests.collect.tasks import small_task
 
 USERS = 40
 
@@ -282,14 +283,34 @@ def test_the_next_run_needs_only_the_private_folder(tmp_path):
 
 def test_the_output_states_what_to_forward_and_what_to_keep(tmp_path):
     one = mixed(tmp_path, write(tmp_path, "a.parquet", reports(40, shufflers=2).sealed), out="one", shufflers=2)
-    *_, first, second = _mixed_sentences(one, USERS)
+    *_, first, second, third = _mixed_sentences(one, USERS)
     assert first == f"For the next server: {tmp_path / 'one'}, and nothing else."
-    assert second.startswith(f"Keep {tmp_path / 'one.kept'} private.")
-    assert f"again without --before {tmp_path / 'one'}" in second
+    assert second == f"Keep {tmp_path / 'one.kept'} private."
+    assert third.startswith(f"{tmp_path / '0.seen'} remembers what was mixed: keep it with the key")
     two = mixed(tmp_path, tmp_path / "one", out="two", position=1, shufflers=2)
     assert not (tmp_path / "two.kept").exists()
-    assert two.to_plain()["kept"] is None
-    assert _mixed_sentences(two, USERS)[-1].startswith("For the next server")
+    assert (two.to_plain()["kept"], two.to_plain()["seen"]) == (None, str(tmp_path / "1.seen"))
+    *_, first, second = _mixed_sentences(two, USERS)
+    assert first.startswith("For the next server")
+    assert second.startswith(f"{tmp_path / '1.seen'} remembers")
+
+
+def test_a_batch_has_all_users_though_fewer_are_assumed_honest(tmp_path):
+    """A batch of only the honest number would have too little noise, since some of its people are not honest."""
+    kept = small_task(users=40, honest_users=30, epsilon=4.0, delta=1e-3)
+    sealed = [seal_report(kept.task, [0], report_id=bytes(15) + bytes([at]), time=HOUR) for at in range(75)]
+    path = write(tmp_path, "a.parquet", sealed)
+    done = mix_files([path], task=kept.task, key=kept.keys[0], seen=tmp_path / "seen", out=tmp_path / "b", now=NOW)
+    assert ([batch.number for batch in done.batches], done.rest) == ([40], 35)
+
+
+def test_the_id_of_a_batch_is_keyed(tmp_path):
+    """Otherwise another server could link batches to report ids."""
+    kept, crowd = small(), reports(40)
+    done = mixed(tmp_path, write(tmp_path, "a.parquet", crowd.sealed))
+    key = lot_key(kept.keys[0].private_bytes, kept.task.id)
+    lots = np.frombuffer(b"".join(sorted(lot_of(name, key) for name in crowd.ids)), dtype=np.uint8).reshape(-1, 16)
+    assert [batch.batch_id for batch in done.batches] == [batch_id_of(lots, key)]
 
 
 def test_another_kind_of_file_is_refused_without_misleading_advice(tmp_path):

@@ -225,9 +225,10 @@ def test_a_memory_is_of_one_key(place):
         counted(place, "b", seen="key.seen")
 
 
-def test_a_key_of_two_tasks_has_a_memory_of_each(place):
+def another_task():
+    """A task with the same keys as `small()`."""
     kept = small()
-    other = new_task(
+    return new_task(
         question="Another question?",
         answers=AnswerList(["yes", "no"]),
         users=40,
@@ -238,10 +239,14 @@ def test_a_key_of_two_tasks_has_a_memory_of_each(place):
         opens=OPENS,
         closes=CLOSES,
     )
+
+
+def test_a_key_of_two_tasks_has_a_memory_of_each(place):
+    kept = small()
     mixed(place)
     with opened_seen(place / "key.seen", kept.task, kept.keys[0]) as seen:
         assert (len(seen.batches), len(seen.taken())) == (1, 40)
-    with opened_seen(place / "key.seen", other, kept.keys[0]) as seen:
+    with opened_seen(place / "key.seen", another_task(), kept.keys[0]) as seen:
         assert (len(seen.batches), len(seen.taken())) == (0, 0)
 
 
@@ -259,9 +264,8 @@ def test_a_memory_is_used_by_one_run_at_a_time(place):
 
 
 def test_fingerprints_are_keyed_by_the_private_key_and_the_task(place):
-    kept, chain = small(), small(2)
-    found = []
-    for task, key in ((kept.task, kept.keys[0]), (kept.task, kept.keys[1]), (chain.task, chain.keys[0])):
+    kept, found = small(), []
+    for task, key in ((kept.task, kept.keys[0]), (kept.task, kept.keys[1]), (another_task(), kept.keys[0])):
         with opened_seen(place / "key.seen", task, key) as seen:
             found.append(seen.secret)
     assert len(set(found)) == 3
