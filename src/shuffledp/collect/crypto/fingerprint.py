@@ -9,11 +9,14 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Iterator
+from dataclasses import dataclass
 from hashlib import blake2b
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
+from shuffledp.collect.crypto.batch import Onions, first_copies
 from shuffledp.errors import ParameterError
 
 FINGERPRINT_BYTES = 16
@@ -50,3 +53,43 @@ def _digests(onions: NDArray[np.uint8], secret: bytes) -> Iterator[bytes]:
         one = keyed.copy()  # a third faster than a new one, which would hash the key again
         one.update(content[at * width : (at + 1) * width])
         yield one.digest()
+
+
+class Remembered(Protocol):
+    """The ciphertexts of a task that this server has accepted in earlier batches."""
+
+    @property
+    def secret(self) -> bytes:
+        """The key of their fingerprints."""
+
+    def known(self, fingerprints: NDArray[np.uint8]) -> NDArray[np.bool_]:
+        """Return which of these fingerprints are remembered."""
+
+
+@dataclass(frozen=True, eq=False)
+class Screened:
+    """The indices of the onions of a batch to keep, and their fingerprints.
+
+    `repeated` further copies within the batch were dropped, and `replayed` onions of earlier batches.
+    """
+
+    kept: NDArray[np.int64]
+    fingerprints: NDArray[np.uint8]
+    repeated: int
+    replayed: int
+
+
+def screen(onions: Onions, memory: Remembered | None) -> Screened:
+    """Keep each ciphertext once, and only if no earlier batch had it: an honest ciphertext never repeats."""
+    first = first_copies(onions)
+    if memory is None:
+        return Screened(first, np.empty((0, FINGERPRINT_BYTES), dtype=np.uint8), len(onions) - first.size, 0)
+    found = np.empty((first.size, FINGERPRINT_BYTES), dtype=np.uint8)
+    each = max(1, _BLOCK // max(1, onions.shape[1]))
+    for start in range(0, first.size, each):
+        found[start : start + each] = fingerprints(onions[first[start : start + each]], memory.secret)
+    new = ~memory.known(found)
+    if new.all():
+        return Screened(first, found, len(onions) - first.size, 0)
+    kept = first[new]
+    return Screened(kept, found[new], len(onions) - first.size, first.size - kept.size)
