@@ -22,7 +22,7 @@ from shuffledp.collect.crypto.keys import KeyPair, write_key
 from shuffledp.collect.reasons import Reason
 from shuffledp.collect.task import AnswerList
 from shuffledp.collect.task.new_task import new_task
-from shuffledp.errors import DataError
+from shuffledp.errors import DataError, ParameterError
 from tests.collect.batch_files.crowd import NOW, onions_in, reports, small
 from tests.collect.tasks import CLOSES, OPENS
 
@@ -188,7 +188,6 @@ DAMAGES = {
     "shorter": lambda run: shorter(next(run.glob("*.parquet"))),
     "fewer-rows": lambda run: other_rows(next(run.glob("*.parquet"))),
     "renamed": lambda run: run.rename(run.with_name("1" * 32)),
-    "stray": lambda run: (run.parent / "notes.txt").write_text("mine"),
 }
 
 
@@ -217,6 +216,11 @@ def test_a_memory_must_be_a_folder_that_can_be_written(place):
     with pytest.raises(DataError, match="cannot write"):
         mixed(place)
     assert names(place) == {"a.parquet", "key.seen"}
+    (place / "key.seen" / "lock").rmdir()
+    (place / "key.seen" / "notes.txt").write_text("mine")
+    with pytest.raises(ParameterError, match=r"seen must be a folder of its own, and .* holds other files: notes\.txt"):
+        mixed(place)
+    assert names(place / "key.seen") == {"notes.txt"}
 
 
 def test_a_memory_is_of_one_key(place):

@@ -46,12 +46,15 @@ from shuffledp.collect.crypto.fingerprint import FINGERPRINT_BYTES
 from shuffledp.collect.crypto.keys import KeyPair
 from shuffledp.collect.task import Task
 from shuffledp.collect.task.report import position_of
-from shuffledp.errors import DataError
+from shuffledp.errors import DataError, ParameterError
 
 SEEN = ".seen"
 """The ending of the folder beside a key."""
 
 _RUN_FILE, _LOCK_FILE, _COLUMN = "run", "lock", "fingerprint"
+_OURS = re.compile(rf"[0-9a-f]{{32}}|\..*{re.escape(PARTIAL)}")
+"""Names of the folders of runs, complete and unfinished."""
+
 _Number = Annotated[int, msgspec.Meta(ge=0)]
 
 
@@ -206,6 +209,9 @@ def opened_seen(folder: str | os.PathLike[str], task: Task, key: KeyPair) -> Ite
     lock = path / _LOCK_FILE
     try:
         path.mkdir(mode=0o700, exist_ok=True)
+        for entry in path.iterdir():
+            if entry.name != _LOCK_FILE and not _OURS.fullmatch(entry.name):
+                raise ParameterError(f"seen must be a folder of its own, and {path} holds other files: {entry.name}")
         handle = os.open(lock, os.O_RDWR | os.O_CREAT, 0o600)
     except OSError as error:
         raise DataError(
@@ -238,10 +244,6 @@ def write_seen(path: Path, head: Mapping[str, Any], blocks: Iterable[bytes]) -> 
     with new_table(path, schema, metadata=head) as write:
         for block in blocks:
             write(pyarrow.table([fixed_width(block, FINGERPRINT_BYTES)], schema=schema))
-
-
-_OURS = re.compile(rf"[0-9a-f]{{32}}|\..*{re.escape(PARTIAL)}")
-"""Names of the folders of runs, complete and unfinished."""
 
 
 def forget_all(folder: Path) -> bool:
