@@ -19,6 +19,7 @@ from benchmarks import (
     opening,
     peers,
     ranges,
+    repeats,
     reports,
     sets,
     sparse,
@@ -41,6 +42,7 @@ ALL = {
     "reports": reports,
     "kills": kills,
     "collected-files": collected_files,
+    "repeats": repeats,
 }
 
 if __name__ == "__main__":

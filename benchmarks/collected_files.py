@@ -98,14 +98,16 @@ def _megabytes(process):
 
 
 def mixing(folder, content, private):
+    key = KeyPair.from_private_bytes(private)
     done = mix_files(
-        [folder / "r.parquet"], task=task_of(content), key=KeyPair.from_private_bytes(private), out=folder / "b"
+        [folder / "r.parquet"], task=task_of(content), key=key, seen=folder / "shuffler.seen", out=folder / "b"
     )
     return sum(batch.number for batch in done.batches)
 
 
 def counting(folder, content, private):
-    found = count_files([folder / "b"], task=task_of(content), key=KeyPair.from_private_bytes(private))
+    key = KeyPair.from_private_bytes(private)
+    found = count_files([folder / "b"], task=task_of(content), key=key, seen=folder / "analyzer.seen")
     return found.release.messages
 
 

@@ -18,6 +18,7 @@ from shuffledp.collect.batch_files import mix as mixing
 from shuffledp.collect.batch_files import spark as on_spark
 from shuffledp.collect.batch_files.engine import OutputFolder
 from shuffledp.collect.batch_files.lots import lot_key
+from shuffledp.collect.batch_files.seen import opened_seen
 from shuffledp.collect.crypto.batch import Layer
 from shuffledp.collect.reasons import Reason
 from shuffledp.collect.task.report import seal_report
@@ -91,8 +92,8 @@ def test_every_step_with_a_killed_executor_gives_exactly_what_was_sent(deadly, t
     write_reports(tmp_path / "c.parquet", crowd.sealed[:20])
     names = [tmp_path / f"{name}.parquet" for name in "abc"]
     first = {"task": kept.task, "key": kept.keys[0], "now": NOW}
-    calm = mix_files(names, out=tmp_path / "calm", processes=1, **first)
-    one = mix_files(names, out=tmp_path / "one", engine="spark", **first)
+    calm = mix_files(names, seen=tmp_path / "calm.seen", out=tmp_path / "calm", processes=1, **first)
+    one = mix_files(names, seen=tmp_path / "0.seen", out=tmp_path / "one", engine="spark", **first)
     assert [batch.batch_id for batch in one.batches] == [batch.batch_id for batch in calm.batches]
     assert [batch.number for batch in one.batches] == [batch.number for batch in calm.batches]
     assert (one.reports, one.known, one.rest) == (calm.reports, calm.known, calm.rest) == (132, 30, 20)
@@ -103,7 +104,8 @@ def test_every_step_with_a_killed_executor_gives_exactly_what_was_sent(deadly, t
     ]
     assert left[0] == left[1]
 
-    two = mix_files([tmp_path / "one"], task=kept.task, key=kept.keys[1], out=tmp_path / "two", engine="spark")
+    second = {"task": kept.task, "key": kept.keys[1], "seen": tmp_path / "1.seen"}
+    two = mix_files([tmp_path / "one"], out=tmp_path / "two", engine="spark", **second)
     assert [batch.number for batch in two.batches] == [batch.number for batch in sorted(one.batches)]
     sent = crowd.tally(
         person for person in range(100) if not {crowd.sealed[person], *([other] * (person == 99))} & set(left[0])
@@ -112,7 +114,7 @@ def test_every_step_with_a_killed_executor_gives_exactly_what_was_sent(deadly, t
     found = sum((messages_in(*sorted(part.iterdir()), shufflers=2) for part in parts), Counter())
     assert found == sent
 
-    counting = {"task": kept.task, "key": kept.keys[2]}
+    counting = {"task": kept.task, "key": kept.keys[2], "seen": tmp_path / "2.seen"}
     again = count_files([tmp_path / "two"], engine="spark", **counting)
     quiet = count_files([tmp_path / "two"], processes=1, **counting)
     assert again.release.messages == quiet.release.messages == sum(found.values())
@@ -126,6 +128,9 @@ def test_every_step_with_a_killed_executor_gives_exactly_what_was_sent(deadly, t
     assert b"SparkListenerTaskEnd" in log
     assert (DISK / "local").is_dir()  # Spark deletes what it no longer needs, at times of its own
     hidden = [*(key.private_bytes for key in kept.keys), lot_key(kept.keys[0].private_bytes, kept.task.id)]
+    for position in (1, 2):
+        with opened_seen(tmp_path / f"{position}.seen", kept.task, kept.keys[position]) as seen:
+            hidden.append(seen.secret)
     secrets_of_runs = [secret for secret in drawn if len(secret) == 32]  # shorter ones are parts of names
     assert len(secrets_of_runs) == 3
     for secret in (*hidden, *secrets_of_runs):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -9,12 +10,13 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from shuffledp.cli import options as given
-from shuffledp.cli.options import PLACE, option
+from shuffledp.cli.options import PLACE, RESULT, flag, option
 from shuffledp.cli.output import note_written, print_json, print_note, print_sentence
 from shuffledp.formatting import counted
 
 if TYPE_CHECKING:
     from shuffledp.collect.batch_files.mix import MixedFiles
+    from shuffledp.collect.batch_files.repeats import RefusedBatch
 
 MIX_EXAMPLE = r"""
 shuffledp mix reports --task theme.task.json \
@@ -39,9 +41,11 @@ def mix(
     out: Annotated[Path, option("FOLDER", "A new folder for the batches.")],
     before: Annotated[
         list[Path] | None,
-        option("FOLDER", "Output of an earlier run: skip its reports, and use those it left over."),
+        option("FOLDER", "Output of an earlier run: add the reports that it left over."),
     ] = None,
-    force: given.Force = False,
+    force: Annotated[
+        bool, flag("--force", "Replace the folder of --out; not for the first shuffler.", panel=RESULT)
+    ] = (False),
     json: given.Json = False,
     engine: EngineName = None,
     master: Master = None,
@@ -51,8 +55,13 @@ def mix(
     FILE is a Parquet file of reports, a folder or a pattern; for a later
     shuffler of the chain, the batches of the previous one. Batches have
     exactly the number of reports of the task, sampled at random. Give only
-    the folder of --out to the next server. Reports left over, and which
-    ones are in a batch, stay in the folder FOLDER.kept beside it.
+    the folder of --out to the next server. Reports left over stay in the
+    folder FOLDER.kept beside it.
+
+    The folder KEY.seen beside the key remembers what was mixed, so that no
+    person is in two batches: reports of earlier batches are skipped. A
+    later shuffler drops messages of another batch, and refuses a batch
+    with too few left. Another machine with the same key does not notice.
 
     Exit codes: 0 done, 1 a library is missing, 2 wrong parameter, 3 data
     cannot be read or written, 5 too few reports for a batch, 130
@@ -60,6 +69,7 @@ def mix(
     """
     from shuffledp.cli.progress import ProgressBar, quiet_start
     from shuffledp.collect.batch_files.mix import TooFewReportsError, mix_files
+    from shuffledp.collect.batch_files.seen import seen_folder
     from shuffledp.collect.crypto.keys import read_key
     from shuffledp.collect.task import read_task
 
@@ -70,6 +80,7 @@ def mix(
                 files,
                 task=asked,
                 key=read_key(key),
+                seen=seen_folder(key),
                 out=out,
                 before=before or [],
                 engine=engine,
@@ -87,7 +98,25 @@ def mix(
     else:
         for sentence in _mixed_sentences(mixed, asked.users):
             print_sentence(sentence)
+    for note in _refused_notes(mixed.refused, mixed.refused_batches, "not forwarded"):
+        print_note(note)
     note_written(out)
+
+
+def _refused_notes(refused: Mapping[str, int], batches: Sequence[RefusedBatch], how: str) -> Iterator[str]:
+    """Yield what was dropped because it is in another batch, and which batches were refused."""
+    from shuffledp.collect.reasons import Reason
+
+    if replayed := refused.get(Reason.REPLAYED):
+        yield f"note: dropped {counted(replayed, 'message')} of another batch: nobody may be in two batches"
+    if added := refused.get(Reason.OTHER_BYTES) if batches or replayed else 0:
+        yield f"note: dropped {counted(added, 'message')} that a batch did not have when it was used before"
+    for batch in batches:
+        why = {
+            Reason.TOO_FEW_MESSAGES: "it has too few messages, so its noise is incomplete",
+            Reason.OTHER_BYTES: "it was used before and lacks messages now; give it as it was then",
+        }[batch.reason]
+        yield f"note: batch {batch.batch_id.hex()} is {how}: {why}"
 
 
 def _mixed_sentences(mixed: MixedFiles, users: int) -> list[str]:
@@ -104,6 +133,8 @@ def _mixed_sentences(mixed: MixedFiles, users: int) -> list[str]:
             f"{counted(mixed.rest, 'report')} left for the next batch: run again with later reports and "
             f"--before {mixed.out}."
         )
+    if mixed.used:
+        sentences.append(f"{counted(mixed.used, 'report')} in a batch of an earlier run: skipped.")
     if mixed.known:
         sentences.append(f"{counted(mixed.known, 'report')} repeated with the same bytes: counted once.")
     if mixed.copies:
@@ -111,10 +142,8 @@ def _mixed_sentences(mixed: MixedFiles, users: int) -> list[str]:
     sentences += [f"Refused, {reason}: {counted(number, 'time')}." for reason, number in sorted(mixed.refused.items())]
     sentences.append(f"For the next server: {mixed.out}, and nothing else.")
     if mixed.kept is not None:
-        sentences.append(
-            f"Keep {mixed.kept} private. Never mix these reports again without --before {mixed.out}: no person may be "
-            "in two batches."
-        )
+        sentences.append(f"Keep {mixed.kept} private.")
+    sentences.append(f"{mixed.seen} remembers what was mixed: keep it with the key until the key is destroyed.")
     return sentences
 
 
@@ -149,6 +178,11 @@ def count(
     release. Duplicates are counted once, and batches with incomplete noise
     are skipped.
 
+    The folder KEY.seen beside the key remembers the messages of released
+    batches. The same batches can be counted again, alone or with others.
+    Messages that another batch has are dropped, so that no person counts
+    twice and no two releases differ by a few people.
+
     Exit codes: 0 done, 1 a library is missing, 2 wrong parameter, 3 data
     cannot be read, written or released, 130 interrupted, 141 broken pipe.
     """
@@ -158,6 +192,7 @@ def count(
     from shuffledp.cli.release_output import publish
     from shuffledp.collect.batch_files.count import count_files
     from shuffledp.collect.batch_files.formats import find_tables
+    from shuffledp.collect.batch_files.seen import seen_folder
     from shuffledp.collect.crypto.keys import read_key
     from shuffledp.collect.task import read_task
     from shuffledp.explain.files import check_writable
@@ -176,6 +211,7 @@ def count(
             files,
             task=read_task(task),
             key=read_key(key),
+            seen=seen_folder(key),
             ledger=ledger,
             engine=engine,
             master=master,
@@ -183,8 +219,8 @@ def count(
         )
     if found.copies:
         print_note(f"skipped {counted(found.copies, 'duplicate')} of batches")
-    if found.refused_batches:
-        print_note(f"skipped {counted(len(found.refused_batches), 'batch', things='batches')} with incomplete noise")
+    for note in _refused_notes(found.refused, found.refused_batches, "not released"):
+        print_note(note)
     try:
         publish(found.release, out=out, top=top, as_json=json, explain=explain)
     except BaseException as error:

@@ -368,10 +368,12 @@ def destroy(
 ) -> None:
     """Overwrite and delete the private key of a task that is over, and with --store the fingerprints of its messages.
 
-    FILE is a key of `shuffledp keys new`. Without --yes, the command only prints what would become unreadable.
+    FILE is a key of `shuffledp keys new`. Without --yes, the command only prints what would become unreadable. The
+    folder FILE.seen of `shuffledp mix` and `shuffledp count` is deleted too.
     """
     from datetime import UTC, datetime
 
+    from shuffledp.collect.batch_files.seen import forget_all, seen_folder
     from shuffledp.collect.crypto.keys import destroy_secret, read_key
     from shuffledp.collect.task import read_task
     from shuffledp.collect.task.report import lost_without_key, position_of
@@ -387,7 +389,10 @@ def destroy(
             print_sentence("The fingerprints of its messages stay in the server's store: name it with --store.")
     if not yes:
         raise ParameterError(f"nothing was destroyed: add --yes to destroy {file}")
+    memory = seen_folder(file)
     destroy_secret(file)
+    if forget_all(memory):
+        print_sentence(f"{memory} was deleted.")
     print_sentence(f"{file} was overwritten and deleted. Destroy any copies on backups and drives yourself.")
     if store is not None:
         for one in tasks:

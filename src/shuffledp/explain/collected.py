@@ -20,6 +20,7 @@ _REFUSED = {
     Reason.REPEATED: "had arrived before",
     Reason.REPLAYED: "had been in an earlier batch",
     Reason.NOT_A_MESSAGE: "held a number that is not a message of the protocol",
+    Reason.OTHER_BYTES: "were not in the batch when it was released before",
 }
 
 _ADMISSION = {

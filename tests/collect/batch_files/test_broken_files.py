@@ -1,5 +1,7 @@
 """Damaged or foreign files give a clear error or a count by reason, never a partial result."""
 
+import shutil
+
 import pyarrow
 import pyarrow.parquet
 import pytest
@@ -19,7 +21,15 @@ def good(tmp_path_factory):
     """The bytes of a file of reports and of a file of a batch, and a folder."""
     folder, kept = tmp_path_factory.mktemp("good"), small()
     write_reports(folder / "a.parquet", reports(40).sealed)
-    mix_files([folder / "a.parquet"], task=kept.task, key=kept.keys[0], out=folder / "b", now=NOW, processes=1)
+    mix_files(
+        [folder / "a.parquet"],
+        task=kept.task,
+        key=kept.keys[0],
+        seen=folder / "0.seen",
+        out=folder / "b",
+        now=NOW,
+        processes=1,
+    )
     (path,) = (folder / "b").glob("?" * 32 + ".parquet")
     return (folder / "a.parquet").read_bytes(), path.read_bytes(), folder
 
@@ -42,11 +52,14 @@ def test_a_damaged_file_of_reports_gives_an_error_or_the_intact_reports(good, pl
     kept, path = small(), folder / "damaged.parquet"
     path.write_bytes(changed(content, place, bit, cut))
     before = sorted(folder.iterdir())
+    more = {"seen": folder / "seen", "out": folder / "out", "now": NOW, "processes": 1}
     try:
-        done = mix_files([path], task=kept.task, key=kept.keys[0], out=folder / "out", now=NOW, processes=1, force=True)
+        done = mix_files([path], task=kept.task, key=kept.keys[0], **more)
     except ShuffledpError:
-        assert sorted(folder.iterdir()) in (before, sorted({*before, folder / "out"}))
+        assert sorted(folder.iterdir()) == before
         return
+    for made in ("seen", "out", "out.kept"):
+        shutil.rmtree(folder / made)
     assert len(done.batches) == 1
     assert done.refused == {}
 
@@ -59,7 +72,9 @@ def test_a_flipped_bit_is_damage_not_a_refusal(tmp_path):
     at = content.index(crowd.sealed[7]) + 40
     path.write_bytes(content[:at] + bytes([content[at] ^ 1]) + content[at + 1 :])
     with pytest.raises(DataError, match=r"a\.parquet cannot be read: it is damaged"):
-        mix_files([path], task=kept.task, key=kept.keys[0], out=tmp_path / "b", now=NOW, processes=1)
+        mix_files(
+            [path], task=kept.task, key=kept.keys[0], seen=tmp_path / "seen", out=tmp_path / "b", now=NOW, processes=1
+        )
 
 
 @changes
@@ -69,7 +84,7 @@ def test_a_damaged_batch_gives_an_error_or_the_same_release(good, place, bit, cu
     kept, path = small(), folder / "damaged.parquet"
     path.write_bytes(changed(content, place, bit, cut))
     try:
-        found = count_files([path], task=kept.task, key=kept.keys[1], processes=1)
+        found = count_files([path], task=kept.task, key=kept.keys[1], seen=folder / "1.seen", processes=1)
     except ShuffledpError:
         return
     assert found.release.messages == sum(reports(40).tally().values())
@@ -103,7 +118,9 @@ def test_other_tables_are_refused_as_reports(tmp_path, table, message):
     pyarrow.parquet.write_table(pyarrow.table(table), tmp_path / "a.parquet")
     kept = small()
     with pytest.raises(DataError, match=message):
-        mix_files([tmp_path / "a.parquet"], task=kept.task, key=kept.keys[0], out=tmp_path / "b")
+        mix_files(
+            [tmp_path / "a.parquet"], task=kept.task, key=kept.keys[0], seen=tmp_path / "seen", out=tmp_path / "b"
+        )
 
 
 @given(sealed=st.lists(st.binary(max_size=200), max_size=20))
@@ -112,7 +129,14 @@ def test_arbitrary_bytes_are_refused_as_single_reports(tmp_path, sealed):
     kept = small()
     assert write_reports(tmp_path / "a.parquet", sealed, overwrite=True) == len(sealed)
     with pytest.raises(TooFewReportsError) as caught:
-        mix_files([tmp_path / "a.parquet"], task=kept.task, key=kept.keys[0], out=tmp_path / "b", processes=1)
+        mix_files(
+            [tmp_path / "a.parquet"],
+            task=kept.task,
+            key=kept.keys[0],
+            seen=tmp_path / "seen",
+            out=tmp_path / "b",
+            processes=1,
+        )
     assert f"cannot-be-opened: {len(sealed)}" in str(caught.value) or not sealed
 
 
@@ -143,5 +167,7 @@ def test_leftovers_of_an_interrupted_run_are_skipped(tmp_path):
     half = tmp_path / ".b.0123.partial"
     half.mkdir()
     (half / "broken.parquet").write_bytes(b"PAR1")
-    done = mix_files([tmp_path], task=kept.task, key=kept.keys[0], out=tmp_path / "b", now=NOW, processes=1)
+    done = mix_files(
+        [tmp_path], task=kept.task, key=kept.keys[0], seen=tmp_path / "seen", out=tmp_path / "b", now=NOW, processes=1
+    )
     assert (done.reports, len(done.batches)) == (40, 1)

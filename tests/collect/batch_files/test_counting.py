@@ -2,6 +2,7 @@
 
 import json
 import shutil
+from pathlib import Path
 
 import pyarrow.parquet
 import pytest
@@ -9,8 +10,7 @@ from typer.testing import CliRunner
 
 from shuffledp import Ledger, Release
 from shuffledp.cli.app import app
-from shuffledp.collect.batch_files import count_files, mix_files, write_reports
-from shuffledp.collect.batch_files import spark as in_executors
+from shuffledp.collect.batch_files import count_files, executors, mix_files, write_reports
 from shuffledp.collect.batch_files.count import CountedFiles
 from shuffledp.collect.crypto.hpke import info, public_key, seal
 from shuffledp.collect.crypto.keys import write_key
@@ -21,17 +21,27 @@ from tests.collect.batch_files.crowd import HOUR, NOW, onions_in, reports, small
 from tests.collect.tasks import small_task
 
 
+def mix(folder, *, out, seen="shuffler.seen", protocol="dummy-poisson"):
+    """Mix the file of reports."""
+    kept, source = small(protocol=protocol), [folder / "reports.parquet"]
+    return mix_files(
+        source, task=kept.task, key=kept.keys[0], seen=folder / seen, out=folder / out, now=NOW, processes=1
+    )
+
+
 def batches(folder, people=80, protocol="dummy-poisson"):
     """A folder with the batches of this number of people, and their reports."""
-    kept, crowd = small(protocol=protocol), reports(people, protocol=protocol)
+    crowd = reports(people, protocol=protocol)
     write_reports(folder / "reports.parquet", crowd.sealed)
-    mix_files([folder / "reports.parquet"], task=kept.task, key=kept.keys[0], out=folder / "b", now=NOW, processes=1)
+    mix(folder, out="b", protocol=protocol)
     return folder / "b", crowd
 
 
 def count(*given, protocol="dummy-poisson", **more):
+    """Count in process, with a memory beside the first of the given files unless `seen` is another."""
     kept = small(protocol=protocol)
-    return count_files(given, task=kept.task, key=kept.keys[1], processes=1, **more)
+    more = {"seen": Path(given[0]).parent / "analyzer.seen", "processes": 1} | more
+    return count_files(given, task=kept.task, key=kept.keys[1], **more)
 
 
 def that_count(crowd, task):
@@ -62,13 +72,12 @@ def test_the_release_counts_the_messages_that_were_sent(tmp_path, protocol):
 
 
 def test_a_repeated_batch_counts_once(tmp_path):
-    """Given as a link, as a copy, and as another mixing of the same reports."""
+    """Given as a link, as a copy, and as another mixing of the same reports, on a machine that does not know of it."""
     folder, crowd = batches(tmp_path)
-    kept, first = small(), min(folder.glob("?" * 32 + ".parquet"))
+    first = min(folder.glob("?" * 32 + ".parquet"))
     shutil.copy(first, tmp_path / "copy.parquet")
-    source, again = [tmp_path / "reports.parquet"], tmp_path / "again"
-    mix_files(source, task=kept.task, key=kept.keys[0], out=again, now=NOW, processes=1)
-    found = count(folder, first, tmp_path / "copy.parquet", again)
+    mix(tmp_path, out="again", seen="another.seen")
+    found = count(folder, first, tmp_path / "copy.parquet", tmp_path / "again")
     assert found.copies == 3
     assert found.release.estimate.to_dict() == expected(crowd).to_dict()
 
@@ -93,7 +102,9 @@ def test_a_batch_without_its_noise_is_left_out_and_not_released(tmp_path):
     table = pyarrow.parquet.read_table(path)
     pyarrow.parquet.write_table(table.slice(0, 10), path)
     found = count(folder)
-    assert [name.hex() for name in found.refused_batches] == [path.stem]
+    assert [(batch.batch_id.hex(), batch.reason) for batch in found.refused_batches] == [
+        (path.stem, "too-few-messages")
+    ]
     assert found.release.protocol.users == 40
     assert any("whose noise is incomplete" in note for note in found.release.notes)
     with pytest.raises(DataError, match=r"nothing can be released: 1 batch .*too-few-messages"):
@@ -117,13 +128,13 @@ def test_wrong_keys_and_files_are_refused_by_name(tmp_path):
     folder, _ = batches(tmp_path, 40)
     kept, (path,) = small(), folder.glob("?" * 32 + ".parquet")
     with pytest.raises(ParameterError, match="key of shuffler 1"):
-        count_files([folder], task=kept.task, key=kept.keys[0])
+        count_files([folder], task=kept.task, key=kept.keys[0], seen=tmp_path / "seen")
     other = small(users=50)
     with pytest.raises(DataError, match="is of another task"):
-        count_files([folder], task=other.task, key=other.keys[1])
+        count_files([folder], task=other.task, key=other.keys[1], seen=tmp_path / "seen")
     chain = small(2)
     with pytest.raises(DataError, match="is of another task"):
-        count_files([folder], task=chain.task, key=chain.keys[2])
+        count_files([folder], task=chain.task, key=chain.keys[2], seen=tmp_path / "seen")
     with pytest.raises(DataError, match="only files of reports"):
         count(tmp_path / "reports.parquet")
     with pytest.raises(DataError, match="no file"):
@@ -138,11 +149,11 @@ def test_wrong_keys_and_files_are_refused_by_name(tmp_path):
 def test_a_batch_cannot_skip_a_server(tmp_path):
     kept = small(2)
     write_reports(tmp_path / "reports.parquet", reports(40, shufflers=2).sealed)
-    mix_files(
-        [tmp_path / "reports.parquet"], task=kept.task, key=kept.keys[0], out=tmp_path / "b", now=NOW, processes=1
-    )
+    seen = tmp_path / "seen"
+    source = [tmp_path / "reports.parquet"]
+    mix_files(source, task=kept.task, key=kept.keys[0], seen=seen, out=tmp_path / "b", now=NOW, processes=1)
     with pytest.raises(DataError, match="is for shuffler 2 of 2, and the key belongs to the analyzer"):
-        count_files([tmp_path / "b"], task=kept.task, key=kept.keys[2])
+        count_files([tmp_path / "b"], task=kept.task, key=kept.keys[2], seen=seen)
 
 
 # commands -----------------------------------------------------------------------------------------------------------
@@ -244,7 +255,7 @@ def test_executors_do_not_count_padding():
     sent = [0, task.nothing, 1, 0, task.nothing, task.symbols]
     onions = b"".join(seal(symbol.to_bytes(task.symbol_bytes), public, info(task.id, 1)) for symbol in sent)
     bucket = pyarrow.RecordBatch.from_pydict({"batch": [bytes(16)], "bucket": [0], "onions": [onions], "refused": [0]})
-    (counted,) = in_executors.count(
+    (counted,) = executors.count(
         iter([bucket]), secret=bytes(32), layer=kept.layer(1), alphabet=task.alphabet, symbols=task.symbols
     )
     rows = {(row["symbol"], row["reason"]): row["number"] for row in counted.to_pylist()}

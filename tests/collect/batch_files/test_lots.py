@@ -18,25 +18,27 @@ def entries(pairs):
 
 
 def plainly(found, taken, users):
-    """A reference implementation with dictionaries: rows of batches, remaining rows, and the two counts."""
+    """A reference implementation with dictionaries: rows of batches, remaining rows, and the three counts."""
     kept = {}
     for lot, digest in found:
         kept[lot] = min(digest, kept.get(lot, digest))
     kept.update(dict(reversed(sorted(taken))))  # noqa: C413
     before = {lot for lot, _ in taken}
-    known = other = 0
+    used = known = other = 0
     first = set()
     for lot, digest in found:
         if digest != kept[lot]:
             other += 1
-        elif lot in before or lot in first:
+        elif lot in before:
+            used += 1
+        elif lot in first:
             known += 1
         else:
             first.add(lot)
     chosen = sorted(first)
     whole = len(chosen) - len(chosen) % users
     batches = [chosen[at : at + users] for at in range(0, whole, users)]
-    return batches, chosen[whole:], known, other
+    return batches, chosen[whole:], (used, known, other)
 
 
 pairs = st.lists(st.tuples(st.sampled_from(NAMES), st.sampled_from(NAMES)), max_size=30)
@@ -49,10 +51,10 @@ pairs = st.lists(st.tuples(st.sampled_from(NAMES), st.sampled_from(NAMES)), max_
 )
 def test_lots_match_a_reference_implementation(found, taken, users):
     drawn = draw(entries(found), entries(list(taken.items())), users=users, key=KEY)
-    batches, rest, known, other = plainly(found, list(taken.items()), users)
+    batches, rest, counts = plainly(found, list(taken.items()), users)
     assert [[found[row][0] for row in batch.rows] for batch in drawn.batches] == batches
     assert [found[row][0] for row in drawn.rest] == rest
-    assert (drawn.known, drawn.other_bytes) == (known, other)
+    assert (drawn.used, drawn.known, drawn.other_bytes) == counts
     for batch in drawn.batches:
         assert batch.batch_id == batch_id_of(entries([found[row] for row in batch.rows]).lots, KEY)
 

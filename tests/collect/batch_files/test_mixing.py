@@ -10,20 +10,22 @@ import pytest
 
 from shuffledp.cli.batch import _mixed_sentences
 from shuffledp.collect.batch_files import TooFewReportsError, mix_files, write_reports
-from shuffledp.collect.batch_files.lots import TAKEN_FILE
+from shuffledp.collect.batch_files.lots import TAKEN_FILE, batch_id_of, lot_key, lot_of
 from shuffledp.collect.batch_files.mix import REST_FILE
 from shuffledp.collect.crypto.keys import KeyPair
 from shuffledp.collect.reasons import Reason
 from shuffledp.collect.task.report import open_report, seal_report
 from shuffledp.errors import DataError, ParameterError
 from tests.collect.batch_files.crowd import HOUR, NOW, messages_in, onions_in, reports, small
+from tests.collect.tasks import small_task
 
 USERS = 40
 
 
 def mixed(folder, *files, out="batches", position=0, shufflers=1, **more):
     kept = small(shufflers)
-    return mix_files(files, task=kept.task, key=kept.keys[position], out=folder / out, now=NOW, processes=1, **more)
+    more = {"seen": folder / f"{position}.seen", "now": NOW, "processes": 1} | more
+    return mix_files(files, task=kept.task, key=kept.keys[position], out=folder / out, **more)
 
 
 def write(folder, name, sealed):
@@ -91,7 +93,7 @@ def test_the_same_reports_form_the_same_batches_in_any_order(tmp_path):
         write(tmp_path, "b.parquet", [crowd.sealed[at] for at in order[:7]]),
         write(tmp_path, "c.parquet", [crowd.sealed[at] for at in order[7:]]),
     ]
-    other = mixed(tmp_path, *parts, out="other")
+    other = mixed(tmp_path, *parts, out="other", seen=tmp_path / "other.seen")
     assert [batch.batch_id for batch in one.batches] == [batch.batch_id for batch in other.batches]
     for batch in one.batches:
         name = f"{batch.batch_id.hex()}.parquet"
@@ -103,7 +105,12 @@ def test_the_same_reports_form_the_same_batches_in_any_order(tmp_path):
 def test_another_report_makes_other_batches(tmp_path):
     crowd, more = reports(41), reports(1, different=1)
     one = mixed(tmp_path, write(tmp_path, "a.parquet", crowd.sealed[:40]), out="one")
-    other = mixed(tmp_path, write(tmp_path, "b.parquet", (*crowd.sealed[:39], *more.sealed)), out="other")
+    other = mixed(
+        tmp_path,
+        write(tmp_path, "b.parquet", (*crowd.sealed[:39], *more.sealed)),
+        out="other",
+        seen=tmp_path / "other.seen",
+    )
     assert one.batches[0].batch_id != other.batches[0].batch_id
 
 
@@ -208,7 +215,7 @@ def test_wrong_keys_and_files_are_refused_by_name(tmp_path):
     with pytest.raises(ParameterError, match="key of the analyzer"):
         mixed(tmp_path, path, out="two", position=2, shufflers=2)
     with pytest.raises(ParameterError, match="key must be of a server"):
-        mix_files([path], task=kept.task, key=KeyPair.generate(), out=tmp_path / "two")
+        mix_files([path], task=kept.task, key=KeyPair.generate(), seen=tmp_path / "seen", out=tmp_path / "two")
     with pytest.raises(DataError, match=r"has no column 'report'"):
         mixed(tmp_path, tmp_path / "one", out="two", shufflers=2)
     with pytest.raises(DataError, match="only files of reports"):
@@ -217,7 +224,14 @@ def test_wrong_keys_and_files_are_refused_by_name(tmp_path):
         mixed(tmp_path, tmp_path / "one", out="two", position=1, shufflers=2, before=[tmp_path / "one"])
     other = small(1)
     with pytest.raises(DataError, match="is of another task"):
-        mix_files([path], task=other.task, key=other.keys[0], out=tmp_path / "two", before=[tmp_path / "one"])
+        mix_files(
+            [path],
+            task=other.task,
+            key=other.keys[0],
+            seen=tmp_path / "seen",
+            out=tmp_path / "two",
+            before=[tmp_path / "one"],
+        )
     with pytest.raises(DataError, match="folder of batches of an earlier run"):
         mixed(tmp_path, path, out="two", shufflers=2, before=[tmp_path])
     assert not (tmp_path / "two").exists()
@@ -230,23 +244,29 @@ def test_existing_output_is_kept(tmp_path):
     with pytest.raises(ParameterError, match="already exists"):
         mixed(tmp_path, path)
     assert {name.name: name.read_bytes() for name in (tmp_path / "batches").iterdir()} == before
-    mixed(tmp_path, path, force=True)
+    with pytest.raises(ParameterError, match="never mixes the same reports again"):
+        mixed(tmp_path, path, force=True)
+    assert {name.name: name.read_bytes() for name in (tmp_path / "batches").iterdir()} == before
+
+
+def test_a_later_shuffler_replaces_its_output_on_request(tmp_path):
+    path = write(tmp_path, "a.parquet", reports(40, shufflers=2).sealed)
+    mixed(tmp_path, path, out="one", shufflers=2)
+    second = {"position": 1, "shufflers": 2}
+    mixed(tmp_path, tmp_path / "one", **second)
+    before = {name.name: name.read_bytes() for name in (tmp_path / "batches").iterdir()}
+    with pytest.raises(ParameterError, match="already exists"):
+        mixed(tmp_path, tmp_path / "one", **second)
+    assert {name.name: name.read_bytes() for name in (tmp_path / "batches").iterdir()} == before
+    mixed(tmp_path, tmp_path / "one", force=True, **second)
     assert {name.name for name in (tmp_path / "batches").iterdir()} == set(before)
     assert {name.name: name.read_bytes() for name in (tmp_path / "batches").iterdir()} != before
     (tmp_path / "batches" / "diary.txt").write_text("mine")
     with pytest.raises(ParameterError, match="other files than batches"):
-        mixed(tmp_path, path, force=True)
+        mixed(tmp_path, tmp_path / "one", force=True, **second)
     with pytest.raises(ParameterError, match="other files than batches"):
-        mixed(tmp_path, path, out="a.parquet", force=True)
-    assert files_of(tmp_path) == {
-        "a.parquet",
-        "batches",
-        *(f"batches/{name}" for name in before),
-        "batches/diary.txt",
-    } | {
-        "batches.kept",
-        f"batches.kept/{TAKEN_FILE}",
-    }
+        mixed(tmp_path, tmp_path / "one", out="a.parquet", force=True, **second)
+    assert files_of(tmp_path / "batches") == {*before, "diary.txt"}
 
 
 def test_the_next_run_needs_only_the_private_folder(tmp_path):
@@ -263,14 +283,34 @@ def test_the_next_run_needs_only_the_private_folder(tmp_path):
 
 def test_the_output_states_what_to_forward_and_what_to_keep(tmp_path):
     one = mixed(tmp_path, write(tmp_path, "a.parquet", reports(40, shufflers=2).sealed), out="one", shufflers=2)
-    *_, first, second = _mixed_sentences(one, USERS)
+    *_, first, second, third = _mixed_sentences(one, USERS)
     assert first == f"For the next server: {tmp_path / 'one'}, and nothing else."
-    assert second.startswith(f"Keep {tmp_path / 'one.kept'} private.")
-    assert f"again without --before {tmp_path / 'one'}" in second
+    assert second == f"Keep {tmp_path / 'one.kept'} private."
+    assert third.startswith(f"{tmp_path / '0.seen'} remembers what was mixed: keep it with the key")
     two = mixed(tmp_path, tmp_path / "one", out="two", position=1, shufflers=2)
     assert not (tmp_path / "two.kept").exists()
-    assert two.to_plain()["kept"] is None
-    assert _mixed_sentences(two, USERS)[-1].startswith("For the next server")
+    assert (two.to_plain()["kept"], two.to_plain()["seen"]) == (None, str(tmp_path / "1.seen"))
+    *_, first, second = _mixed_sentences(two, USERS)
+    assert first.startswith("For the next server")
+    assert second.startswith(f"{tmp_path / '1.seen'} remembers")
+
+
+def test_a_batch_has_all_users_though_fewer_are_assumed_honest(tmp_path):
+    """A batch of only the honest number would have too little noise, since some of its people are not honest."""
+    kept = small_task(users=40, honest_users=30, epsilon=4.0, delta=1e-3)
+    sealed = [seal_report(kept.task, [0], report_id=bytes(15) + bytes([at]), time=HOUR) for at in range(75)]
+    path = write(tmp_path, "a.parquet", sealed)
+    done = mix_files([path], task=kept.task, key=kept.keys[0], seen=tmp_path / "seen", out=tmp_path / "b", now=NOW)
+    assert ([batch.number for batch in done.batches], done.rest) == ([40], 35)
+
+
+def test_the_id_of_a_batch_is_keyed(tmp_path):
+    """Otherwise another server could link batches to report ids."""
+    kept, crowd = small(), reports(40)
+    done = mixed(tmp_path, write(tmp_path, "a.parquet", crowd.sealed))
+    key = lot_key(kept.keys[0].private_bytes, kept.task.id)
+    lots = np.frombuffer(b"".join(sorted(lot_of(name, key) for name in crowd.ids)), dtype=np.uint8).reshape(-1, 16)
+    assert [batch.batch_id for batch in done.batches] == [batch_id_of(lots, key)]
 
 
 def test_another_kind_of_file_is_refused_without_misleading_advice(tmp_path):
@@ -281,10 +321,10 @@ def test_another_kind_of_file_is_refused_without_misleading_advice(tmp_path):
 
 
 def test_an_input_folder_is_not_replaced(tmp_path):
-    path = write(tmp_path, "a.parquet", reports(60).sealed)
-    mixed(tmp_path, path)
+    path = write(tmp_path, "a.parquet", reports(60, shufflers=2).sealed)
+    mixed(tmp_path, path, shufflers=2)
     with pytest.raises(ParameterError, match="input files"):
-        mixed(tmp_path, path, before=[tmp_path / "batches"], force=True)
+        mixed(tmp_path, tmp_path / "batches", position=1, shufflers=2, force=True)
 
 
 @pytest.mark.parametrize("error", [KeyboardInterrupt, OSError(28, "No space left on device"), MemoryError])
@@ -309,8 +349,9 @@ def test_an_interrupt_leaves_no_partial_batch(tmp_path, monkeypatch, error):
 
 
 def test_an_interrupt_while_replacing_restores_the_old_folder(tmp_path, monkeypatch):
-    path = write(tmp_path, "a.parquet", reports(40).sealed)
-    mixed(tmp_path, path)
+    path = write(tmp_path, "a.parquet", reports(40, shufflers=2).sealed)
+    mixed(tmp_path, path, out="one", shufflers=2)
+    mixed(tmp_path, tmp_path / "one", position=1, shufflers=2)
     before = files_of(tmp_path)
     from pathlib import Path
 
@@ -325,7 +366,7 @@ def test_an_interrupt_while_replacing_restores_the_old_folder(tmp_path, monkeypa
     done = []
     monkeypatch.setattr(Path, "rename", interrupted)
     with pytest.raises(KeyboardInterrupt):
-        mixed(tmp_path, path, force=True)
+        mixed(tmp_path, tmp_path / "one", position=1, shufflers=2, force=True)
     assert files_of(tmp_path) == before
 
 
@@ -333,13 +374,13 @@ def test_an_interrupt_while_replacing_restores_the_old_folder(tmp_path, monkeypa
 def test_several_processes_open_the_same(tmp_path, monkeypatch):
     from shuffledp.collect.batch_files import engine as in_process
 
-    crowd, kept = reports(80, shufflers=2), small(2)
+    crowd = reports(80, shufflers=2)
     parts = [write(tmp_path, f"{part}.parquet", crowd.sealed[part * 20 : part * 20 + 20]) for part in range(4)]
     one = mixed(tmp_path, *parts, out="one", shufflers=2)
     monkeypatch.setattr(in_process, "_FEW", 0)
-    two = mix_files(parts, task=kept.task, key=kept.keys[0], out=tmp_path / "two", now=NOW, processes=2)
+    two = mixed(tmp_path, *parts, out="two", shufflers=2, seen=tmp_path / "seen", processes=2)
     assert [batch.batch_id for batch in one.batches] == [batch.batch_id for batch in two.batches]
-    again = mix_files([tmp_path / "two"], task=kept.task, key=kept.keys[1], out=tmp_path / "again", processes=2)
+    again = mixed(tmp_path, tmp_path / "two", out="again", position=1, shufflers=2, processes=2)
     found = Counter()
     for batch in again.batches:
         found += messages_in(tmp_path / "again" / f"{batch.batch_id.hex()}.parquet", shufflers=2)

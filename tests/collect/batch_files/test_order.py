@@ -93,6 +93,7 @@ def test_dealing_is_deterministic_and_copies_share_a_bucket():
         assert together.onions.tobytes() == alone.onions.tobytes()
         assert together.repeated == len(parts[0].get(bucket, b"")) // WIDTH
         assert alone.repeated == 0
+    assert list(deal(b"", secret=secret, buckets=8, width=WIDTH)) == []
 
 
 @pytest.mark.parametrize(
@@ -109,7 +110,13 @@ def test_outputs_hold_no_report_ids_and_no_order_of_people(tmp_path):
     kept, crowd = small(protocol="hist"), reports(100, protocol="hist")
     write_reports(tmp_path / "a.parquet", crowd.sealed)
     done = mix_files(
-        [tmp_path / "a.parquet"], task=kept.task, key=kept.keys[0], out=tmp_path / "b", now=NOW, processes=1
+        [tmp_path / "a.parquet"],
+        task=kept.task,
+        key=kept.keys[0],
+        seen=tmp_path / "seen",
+        out=tmp_path / "b",
+        now=NOW,
+        processes=1,
     )
     written = {path.name: path.read_bytes() for folder in ("b", "b.kept") for path in (tmp_path / folder).iterdir()}
     assert len(written) == 4
@@ -134,7 +141,15 @@ def test_outputs_hold_no_report_ids_and_no_order_of_people(tmp_path):
 def test_batch_files_have_minimal_metadata(tmp_path):
     kept, crowd = small(), reports(40)
     write_reports(tmp_path / "a.parquet", crowd.sealed)
-    mix_files([tmp_path / "a.parquet"], task=kept.task, key=kept.keys[0], out=tmp_path / "b", now=NOW, processes=1)
+    mix_files(
+        [tmp_path / "a.parquet"],
+        task=kept.task,
+        key=kept.keys[0],
+        seen=tmp_path / "seen",
+        out=tmp_path / "b",
+        now=NOW,
+        processes=1,
+    )
     (path,) = (tmp_path / "b").glob("?" * 32 + ".parquet")
     schema = pyarrow.parquet.read_schema(path)
     assert schema.names == ["onion"]

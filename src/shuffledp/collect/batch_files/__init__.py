@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     from shuffledp.collect.batch_files.count import CountedFiles, count_files
     from shuffledp.collect.batch_files.formats import write_reports
     from shuffledp.collect.batch_files.mix import MixedFiles, TooFewReportsError, mix_files
+    from shuffledp.collect.batch_files.repeats import RefusedBatch
+    from shuffledp.collect.batch_files.seen import seen_folder
 
 __getattr__, __dir__ = lazy_names(
     __name__,
@@ -23,7 +25,18 @@ __getattr__, __dir__ = lazy_names(
         "count": ("CountedFiles", "count_files"),
         "formats": ("write_reports",),
         "mix": ("MixedFiles", "TooFewReportsError", "mix_files"),
+        "repeats": ("RefusedBatch",),
+        "seen": ("seen_folder",),
     },
 )
 
-__all__ = ["CountedFiles", "MixedFiles", "TooFewReportsError", "count_files", "mix_files", "write_reports"]
+__all__ = [
+    "CountedFiles",
+    "MixedFiles",
+    "RefusedBatch",
+    "TooFewReportsError",
+    "count_files",
+    "mix_files",
+    "seen_folder",
+    "write_reports",
+]

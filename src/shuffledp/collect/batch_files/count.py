@@ -3,22 +3,25 @@
 from __future__ import annotations
 
 import os
+import secrets
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 from shuffledp.collect.analyzer.releases import entered_as, release_of
 from shuffledp.collect.analyzer.worker import check_noise
 from shuffledp.collect.batch_files.engine import CountedBatch, open_engine
 from shuffledp.collect.batch_files.formats import find_batches
+from shuffledp.collect.batch_files.repeats import RefusedBatch, described, remembered_as, split_changed
+from shuffledp.collect.batch_files.seen import opened_seen
 from shuffledp.collect.crypto.keys import KeyPair
 from shuffledp.collect.reasons import Reason, Refused
 from shuffledp.collect.task import Task
 from shuffledp.collect.task.report import name_of, position_of
 from shuffledp.errors import DataError, ParameterError
-from shuffledp.formatting import counted
 from shuffledp.ledger import Ledger
 from shuffledp.progress import Progress, quiet
 from shuffledp.protocols.catalogue import CATALOGUE
@@ -27,14 +30,16 @@ from shuffledp.release.release import Release
 
 @dataclass(frozen=True, eq=False)
 class CountedFiles:
-    """The release of all valid batches, their ids, and the ids of refused ones.
+    """The release of all valid batches, their ids, and the refused ones.
 
-    `copies` is the number of files of batches that were given more than once.
+    `refused` has the numbers of messages that were not counted by reason, in all batches. `copies` is the number of
+    files of batches that were given more than once.
     """
 
     release: Release
     batches: tuple[bytes, ...]
-    refused_batches: tuple[bytes, ...]
+    refused_batches: tuple[RefusedBatch, ...]
+    refused: Mapping[str, int]
     copies: int
 
 
@@ -43,6 +48,7 @@ def count_files(
     *,
     task: Task,
     key: KeyPair,
+    seen: str | os.PathLike[str],
     ledger: Ledger | str | Path | None = None,
     engine: str | None = None,
     master: str | None = None,
@@ -51,8 +57,11 @@ def count_files(
 ) -> CountedFiles:
     """Open and count the messages of batches, each once, as the analyzer; all batches make one release.
 
-    A batch with too few messages for its number of people is left out, since its noise is incomplete. The ledger entry
-    is made last, once for a task: each person answers once and is in one batch.
+    `seen` is the folder that remembers the messages of all released batches (see `seen_folder`). Messages of another
+    batch, of this run or an earlier one, are dropped. A batch with too few messages for its number of people is left
+    out, since its noise is incomplete. The same batches can be counted again, and have the same tally; one that was
+    released before and has other messages now is left out. The ledger entry is made last, once for a task: each person
+    answers once and is in one batch.
     """
     position, book = position_of(task, key), None if ledger is None else Ledger.of(ledger)
     if position < len(task.shufflers):
@@ -62,25 +71,32 @@ def count_files(
     task.check()  # the guarantee of a release is computed, not taken from the task
     _ = task.labels  # fails at once if a list of answers is missing
     found = find_batches(given, task, position=position)
-    with closing(open_engine(engine, master=master, processes=processes, progress=progress)) as machine:
-        counts = list(machine.count_batches(found.batches, task, key))
-    good = [batch for batch in counts if _has_its_noise(task, batch)]
-    if not good:
-        raise DataError(f"nothing can be released: {_too_few(len(counts))}")
-    left_out = len(counts) - len(good)
-    release = release_of(
-        task,
-        [batch.tally for batch in good],
-        refused=sum((batch.refused for batch in good), Counter[str]()),
-        left_out=left_out,
-    )
+    with (
+        opened_seen(seen, task, key) as memory,
+        closing(open_engine(engine, master=master, processes=processes, progress=progress)) as machine,
+    ):
+        compared = machine.compare(found.batches, memory, task.onion_length(position))
+        used, refused_batches = split_changed(compared, memory)
+        counts = list(machine.count_batches([one.batch for one in used], task, key)) if used else []
+        good = [batch for batch in counts if _has_its_noise(task, batch)]
+        too_few = [RefusedBatch(batch.batch_id, Reason.TOO_FEW_MESSAGES) for batch in counts if batch not in good]
+        if not good:
+            raise DataError(f"nothing can be released: {described(compared, [*too_few, *refused_batches])}")
+        names = {batch.batch_id for batch in good}
+        refused = sum((batch.refused for batch in good), Counter[str]())
+        refused += sum((one.refused for one in used if one.batch.batch_id in names), Counter[str]())
+        release = release_of(task, [batch.tally for batch in good], refused=refused, left_out=len(too_few))
+        new = remembered_as(used, names, memory)
+        if new:  # remembered before anything is visible
+            memory.remember(secrets.token_hex(16), new, partial(machine.write_fingerprints, new))
     if book is not None:
         entry = CATALOGUE[task.protocol_used.name]
         book.finish(book.spend(task.protocol, what=entered_as(task), entry=entry, once=True))
     return CountedFiles(
         release=release,
         batches=tuple(batch.batch_id for batch in good),
-        refused_batches=tuple(batch.batch_id for batch in counts if batch not in good),
+        refused_batches=(*too_few, *refused_batches),
+        refused=dict(sum((batch.refused for batch in counts), sum((one.refused for one in compared), Counter[str]()))),
         copies=found.copies,
     )
 
@@ -91,10 +107,3 @@ def _has_its_noise(task: Task, batch: CountedBatch) -> bool:
     except Refused:
         return False
     return True
-
-
-def _too_few(batches: int) -> str:
-    number = counted(batches, "batch", things="batches")
-    return (
-        f"{number} with fewer messages than the number of people requires: noise is missing ({Reason.TOO_FEW_MESSAGES})"
-    )

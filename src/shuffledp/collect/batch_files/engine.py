@@ -13,10 +13,11 @@ from __future__ import annotations
 
 import hashlib
 import os
+import shutil
 import signal
 import tempfile
 from collections import Counter, deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Container, Iterator, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -31,6 +32,8 @@ from numpy.typing import NDArray
 from shuffledp.collect.analyzer.worker import BatchCounter
 from shuffledp.collect.batch_files.formats import BatchFiles, PartHead, ReportGroup, write_part
 from shuffledp.collect.batch_files.lots import LOT_BYTES, Batch, Entries, lot_key, lot_of
+from shuffledp.collect.batch_files.repeats import Compared, Fingerprints
+from shuffledp.collect.batch_files.seen import Seen
 from shuffledp.collect.crypto.batch import Layer, Opener, mix
 from shuffledp.collect.crypto.keys import KeyPair
 from shuffledp.collect.reasons import Reason, Refused
@@ -169,6 +172,11 @@ class OutputFolder:
         name = batch_id.hex()
         return self.folder / (f"{name}.parquet" if parts == 1 else f"{name}/part-{part:05}.parquet")
 
+    def remove(self, batch_id: bytes) -> None:
+        """Remove all parts of a batch."""
+        self.path(batch_id).unlink(missing_ok=True)
+        shutil.rmtree(self.folder / batch_id.hex(), ignore_errors=True)
+
 
 class Engine(Protocol):
     """Opens, mixes and counts files."""
@@ -181,6 +189,12 @@ class Engine(Protocol):
 
     def sealed(self, rows: NDArray[np.int64]) -> Iterator[bytes]:
         """Yield some of the opened reports, still sealed."""
+
+    def compare(self, batches: Sequence[BatchFiles], seen: Seen, width: int) -> list[Compared]:
+        """Compare the onions of all batches with each other and with the accepted ones."""
+
+    def write_fingerprints(self, batch_ids: Container[bytes], folder: Path) -> None:
+        """Write the fingerprints of some of the compared batches' own onions."""
 
     def mix_batches(self, batches: Sequence[BatchFiles], layer: Layer, target: OutputFolder) -> Iterator[MixedBatch]:
         """Open a layer of all onions, as a later shuffler, mix them batch by batch and write them."""
@@ -226,6 +240,8 @@ def buckets_for(onions: int, *, each: int) -> int:
 
 def deal(block: bytes, *, secret: bytes, buckets: int, width: int) -> Iterator[tuple[int, bytes]]:
     """Yield the onions of a block by bucket, without empty buckets."""
+    if not block:
+        return
     onions = np.frombuffer(block, dtype=np.uint8).reshape(-1, width)
     bucket = (_keys(block, secret, width)[:, 0] >> np.uint64(52)).astype(np.int64) & (buckets - 1)
     order = np.argsort(bucket, kind="stable")
@@ -269,6 +285,7 @@ class InProcess:
     def __init__(self, *, processes: int | None, progress: Progress) -> None:
         self._processes, self._progress = processes or os.cpu_count() or 1, progress
         self._file: BinaryIO | None = None
+        self._fingerprints: Fingerprints | None = None
         self._groups: Sequence[ReportGroup] = ()
 
     def open_reports(self, groups: Sequence[ReportGroup], layer: ReportLayer) -> FoundReports:
@@ -338,6 +355,17 @@ class InProcess:
                 assert report is not None
                 yield report
 
+    def compare(self, batches: Sequence[BatchFiles], seen: Seen, width: int) -> list[Compared]:
+        """Compare fingerprints in an unnamed temporary file."""
+        self._progress("comparing batches", 0.0)
+        self._fingerprints = Fingerprints(batches, seen)
+        return self._fingerprints.compare(width)
+
+    def write_fingerprints(self, batch_ids: Container[bytes], folder: Path) -> None:
+        """Write a file for each batch."""
+        assert self._fingerprints is not None
+        self._fingerprints.write(batch_ids, folder)
+
     def mix_batches(self, batches: Sequence[BatchFiles], layer: Layer, target: OutputFolder) -> Iterator[MixedBatch]:
         """Mix each batch as a whole, into one file."""
         few = sum(batch.number for batch in batches) <= _FEW
@@ -364,9 +392,10 @@ class InProcess:
             yield CountedBatch(batch.batch_id, counted.tally, Counter(counted.refused))
 
     def close(self) -> None:
-        """Remove the temporary file."""
-        if self._file is not None:
-            self._file.close()
+        """Remove the temporary files."""
+        for file in (self._file, self._fingerprints):
+            if file is not None:
+                file.close()
 
 
 def _open(group: ReportGroup, layer: ReportLayer) -> OpenedBlock:

@@ -22,6 +22,7 @@ from pathlib import Path
 from typing import Annotated, Any, Literal, NamedTuple
 
 import msgspec
+import numpy as np
 
 from shuffledp.atomic_file import check_folder, refuse_existing
 from shuffledp.collect.crypto.batch import in_blocks
@@ -64,7 +65,7 @@ def find_tables(given: Sequence[str | os.PathLike[str]]) -> list[Path]:
         if found.format != "parquet":
             raise DataError(f"{found.shown} must be Parquet, with a name that ends in .parquet")
         for path in map(Path, found.paths):
-            if not any(map(_unfinished, path.parts)):
+            if not any(map(is_unfinished, path.parts)):
                 tables.setdefault(path.resolve(), path)
     if not tables:
         raise DataError("files must hold at least one finished Parquet file, got none")
@@ -75,7 +76,8 @@ def _is_other_file(path: Path) -> bool:
     return path.is_file() and FORMATS.get(path.suffix.lower()) != "parquet"
 
 
-def _unfinished(part: str) -> bool:
+def is_unfinished(part: str) -> bool:
+    """Whether a name is that of an unfinished file or folder."""
     return part.startswith(".") and part.endswith(PARTIAL)
 
 
@@ -209,6 +211,7 @@ def _replace(partial: Path, out: Path) -> None:
 REPORT = "report"
 REPORT_KIND = "shuffledp reports 1"
 TAKEN_KIND = "shuffledp taken 1"
+SEEN_KIND = "shuffledp seen 1"
 _REPORT_ROWS = 4096
 """Reports in a group of rows: half a second of opening, so that many cores have work."""
 
@@ -252,7 +255,10 @@ class ReportGroup(NamedTuple):
 
 
 def find_reports(given: Sequence[str | os.PathLike[str]]) -> list[ReportGroup]:
-    """Return the groups of rows of all files, in the order of their names."""
+    """Return the groups of rows of all files of reports, in the order of their names.
+
+    Private lists of a shuffler are skipped.
+    """
     return [group for path in find_tables(given) for group in _groups(path)]
 
 
@@ -261,12 +267,14 @@ def _groups(path: Path) -> Iterator[ReportGroup]:
 
     with opened_table(path) as file:
         schema, rows = file.schema_arrow, [_rows(file, group) for group in range(file.metadata.num_row_groups)]
+        kind = metadata_of(file, path).get("kind")
+    if kind in (TAKEN_KIND, SEEN_KIND):
+        return
     if REPORT not in schema.names:
         raise DataError(f"{path} has no column {REPORT!r}: the first shuffler needs files of reports")
-    kind = schema.field(REPORT).type
-    types = pyarrow.types
-    if not (types.is_binary(kind) or types.is_large_binary(kind) or types.is_fixed_size_binary(kind)):
-        raise DataError(f"the column {REPORT!r} of {path} must hold bytes, got {kind}")
+    column, types = schema.field(REPORT).type, pyarrow.types
+    if not (types.is_binary(column) or types.is_large_binary(column) or types.is_fixed_size_binary(column)):
+        raise DataError(f"the column {REPORT!r} of {path} must hold bytes, got {column}")
     yield from (ReportGroup(path, group, number) for group, number in enumerate(rows))
 
 
@@ -279,32 +287,45 @@ BATCH_KIND: Literal["shuffledp batch 1"] = "shuffledp batch 1"
 _ONION_ROWS = 1 << 14
 """Onions in a group of rows: about two seconds of opening, and 1 MB."""
 
-_Id = Annotated[str, msgspec.Meta(pattern="^[0-9a-f]{32}$")]
+HexId = Annotated[str, msgspec.Meta(pattern="^[0-9a-f]{32}$")]
+TaskName = Annotated[str, msgspec.Meta(pattern="^[0-9a-f]{64}$")]
 _Number = Annotated[int, msgspec.Meta(ge=0, lt=2**31)]
+ROW_NUMBER = np.dtype("<i4")
 
 
 class PartHead(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """The metadata of a part of a batch; `position` is the position of the server that opens it."""
 
     kind: Literal["shuffledp batch 1"] = BATCH_KIND
-    task: Annotated[str, msgspec.Meta(pattern="^[0-9a-f]{64}$")]
-    batch: _Id
+    task: TaskName
+    batch: HexId
     position: _Number
-    mixing: _Id
+    mixing: HexId
     part: _Number = 0
     parts: _Number = 1
 
 
 class OnionGroup(NamedTuple):
-    """A group of rows of a part of a batch."""
+    """A group of rows of a part of a batch; `dropped` are the numbers of rows to leave out, of 4 bytes each."""
 
     path: Path
     group: int
     rows: int
+    dropped: bytes = b""
+
+    @property
+    def number(self) -> int:
+        """The number of onions that are not left out."""
+        return self.rows - len(self.dropped) // ROW_NUMBER.itemsize
 
     def read(self) -> bytes:
         """Return the consecutive onions."""
-        return bytes_of(read_group(self.path, self.group, ONION))
+        array = read_group(self.path, self.group, ONION)
+        content = bytes_of(array)
+        if not self.dropped:
+            return content
+        onions = np.frombuffer(content, dtype=np.uint8).reshape(len(array), -1)
+        return np.delete(onions, np.frombuffer(self.dropped, dtype=ROW_NUMBER), axis=0).tobytes()
 
 
 @dataclass(frozen=True)
@@ -317,7 +338,7 @@ class BatchFiles:
     @property
     def number(self) -> int:
         """The number of onions."""
-        return sum(group.rows for group in self.groups)
+        return sum(group.number for group in self.groups)
 
     def blocks(self) -> Iterator[bytes]:
         """Iterate over the onions in blocks of whole ones."""
@@ -346,7 +367,7 @@ def write_part(path: Path, head: PartHead, blocks: Iterable[bytes], *, width: in
 def find_batches(given: Sequence[str | os.PathLike[str]], task: Task, *, position: int) -> FoundBatches:
     """Return the batches for the server at this position; refuse files of another task or for another server.
 
-    The private files of a first shuffler, waiting and used reports, are skipped.
+    Private files, such as waiting reports and fingerprints, are skipped.
     """
     parts: dict[str, dict[str, dict[int, tuple[PartHead, tuple[OnionGroup, ...]]]]]
     parts, copies = defaultdict(lambda: defaultdict(dict)), 0
@@ -386,7 +407,7 @@ def _read_part(path: Path, task: Task, position: int) -> tuple[PartHead, tuple[O
         groups = tuple(
             OnionGroup(path, group, footer.row_group(group).num_rows) for group in range(footer.num_row_groups)
         )
-    if metadata.get("kind") in (REPORT_KIND, TAKEN_KIND):
+    if metadata.get("kind") in (REPORT_KIND, TAKEN_KIND, SEEN_KIND):
         return None
     try:
         head = msgspec.convert(metadata, PartHead)

@@ -5,8 +5,8 @@ the order of lots, so the same reports always form the same batches. Only the sh
 who chooses the ids of forged reports cannot choose the batch that they join. The id of a batch is a hash of its lots
 with the same key.
 
-The first shuffler keeps a file with the lot and the digest of every report in a batch, in the order of lots. So each
-report is used only once.
+The first shuffler remembers the lot and the digest of every report in a batch, in the order of lots. So each report is
+used only once.
 """
 
 from __future__ import annotations
@@ -96,11 +96,13 @@ class Batch(NamedTuple):
 class Drawn(NamedTuple):
     """Complete batches, the rows of the remaining reports, and the numbers of repeated reports.
 
-    `known` reports repeat an id with the same content, `other_bytes` with other content.
+    `used` reports are in a batch already. `known` reports repeat a given one with the same content. `other_bytes`
+    reports have the id of either, with other content.
     """
 
     batches: list[Batch]
     rest: NDArray[np.int64]
+    used: int
     known: int
     other_bytes: int
 
@@ -118,6 +120,7 @@ def draw(found: Entries, taken: Entries, *, users: int, key: bytes) -> Drawn:
     first[1:] = (lots[1:] != lots[:-1]).any(axis=1)
     counts = np.flatnonzero(first)[np.cumsum(first) - 1]  # for each row, the row of the report that counts for its id
     same = (digests == digests[counts]).all(axis=1)
+    taken_before = ~new[order][counts]
     again = new[order] & ~first
     chosen = order[first & new[order]] - len(taken)
     whole = len(chosen) - len(chosen) % users
@@ -125,7 +128,8 @@ def draw(found: Entries, taken: Entries, *, users: int, key: bytes) -> Drawn:
     return Drawn(
         batches=[Batch(batch_id_of(found.lots[part], key), part) for part in rows],
         rest=chosen[whole:],
-        known=int((again & same).sum()),
+        used=int((again & same & taken_before).sum()),
+        known=int((again & same & ~taken_before).sum()),
         other_bytes=int((again & ~same).sum()),
     )
 

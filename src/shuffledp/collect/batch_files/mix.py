@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import os
 import secrets
+import shutil
 from collections import Counter
-from collections.abc import Mapping, Sequence
-from contextlib import closing
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
 from datetime import datetime
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -22,8 +24,11 @@ from shuffledp.collect.batch_files.formats import (
     write_reports,
 )
 from shuffledp.collect.batch_files.lots import TAKEN_FILE, Drawn, Entries, draw, lot_key, read_taken, write_taken
+from shuffledp.collect.batch_files.repeats import RefusedBatch, described, remembered_as, split_changed
+from shuffledp.collect.batch_files.seen import Seen, opened_seen
 from shuffledp.collect.crypto.keys import KeyPair
 from shuffledp.collect.reasons import Reason
+from shuffledp.collect.shuffler.worker import most_people
 from shuffledp.collect.task import Task
 from shuffledp.collect.task.report import layer_of, position_of
 from shuffledp.errors import DataError, ParameterError
@@ -38,33 +43,40 @@ Names = Sequence[str | os.PathLike[str]]
 class MixedFiles:
     """Batches in a folder, and for the first shuffler the numbers of reports read and left over (`rest`).
 
-    `known` reports repeat others with the same bytes and count once. `refused` has the numbers of refused reports or
-    onions by reason. `copies` is the number of files of batches that were given more than once. Only `out` is for the
-    next server; the private files of the first shuffler are in `kept`.
+    `used` reports are in a batch of an earlier run and were skipped; `known` reports repeat others with the same bytes
+    and count once. `refused` has the numbers of refused reports or onions by reason, and `refused_batches` are not
+    forwarded. `copies` is the number of files of batches that were given more than once. Only `out` is for the next
+    server; the private files of the first shuffler are in `kept`, and `seen` is the memory.
     """
 
     out: Path
+    seen: Path
     kept: Path | None = None
     position: int
     batches: tuple[MixedBatch, ...]
     reports: int | None = None
+    used: int = 0
     known: int = 0
     rest: int = 0
     copies: int = 0
     refused: Mapping[str, int] = field(default_factory=dict)
+    refused_batches: tuple[RefusedBatch, ...] = ()
 
     def to_plain(self) -> dict[str, Any]:
         """Return the record for JSON."""
         return {
             "out": str(self.out),
+            "seen": str(self.seen),
             "kept": None if self.kept is None else str(self.kept),
             "position": self.position,
             "batches": [{"id": batch.batch_id.hex(), "messages": batch.number} for batch in self.batches],
             "reports": self.reports,
+            "used": self.used,
             "known": self.known,
             "rest": self.rest,
             "copies": self.copies,
             "refused": dict(self.refused),
+            "refused_batches": [{"id": batch.batch_id.hex(), "reason": batch.reason} for batch in self.refused_batches],
         }
 
 
@@ -77,6 +89,7 @@ def mix_files(
     *,
     task: Task,
     key: KeyPair,
+    seen: str | os.PathLike[str],
     out: str | os.PathLike[str],
     before: Names = (),
     engine: str | None = None,
@@ -88,9 +101,14 @@ def mix_files(
 ) -> MixedFiles:
     """Mix files of reports, or of batches of the server before, to batches in a new folder, as the owner of the key.
 
-    Only that folder is for the next server. The first shuffler keeps private files in the folder of the same name with
-    `.kept`: the waiting reports, and the list of those in a batch. `before` are the output folders of earlier runs for
-    the same task: their waiting reports are added, and reports that are in a batch already are skipped. `now` is for
+    `seen` is the folder that remembers what the owner of the key has accepted, in all runs (see `seen_folder`). Reports
+    that are in a batch of an earlier run are skipped. A later shuffler drops onions of other batches, and refuses a
+    batch that has too few onions left. `force` replaces the folder of a later shuffler; that of the first has batches
+    that cannot be made again.
+
+    Only the folder `out` is for the next server. The first shuffler keeps private files in the folder of the same name
+    with `.kept`: the waiting reports, and the list of all that are in a batch. `before` are the output folders of
+    earlier runs for the same task: their waiting reports are added, and their lists are respected too. `now` is for
     tests.
     """
     position, target = position_of(task, key), Path(out)
@@ -100,70 +118,139 @@ def mix_files(
     if position and folders:
         raise ParameterError("before is for the first shuffler: later ones have only complete batches")
     names = [*given, *(folder / REST_FILE for folder in folders if (folder / REST_FILE).exists())]
-    for made in (target,) if position else (target, kept_folder(target)):
-        check_free(made, inputs=[*map(Path, names), *folders], force=force)
-    with closing(open_engine(engine, master=master, processes=processes, progress=progress)) as machine:
-        if position:
-            return _mix_batches(machine, names, task, key, position, target)
-        return _mix_reports(machine, names, task, key, target, ReportLayer.of(task, key, now=now), folders)
+    with opened_seen(seen, task, key) as memory:
+        _remove_unfinished(memory)
+        if not position:
+            _check_new(target)
+        check_free(target, inputs=[*map(Path, names), *folders], force=force)
+        with closing(open_engine(engine, master=master, processes=processes, progress=progress)) as machine:
+            if position:
+                return _mix_batches(machine, names, task, key, position, target, memory)
+            layer = ReportLayer.of(task, key, now=now)
+            return _mix_reports(machine, names, task, key, target, layer, folders, memory)
+
+
+def _remove_unfinished(memory: Seen) -> None:
+    """Remove the output of runs that were killed just before it was complete."""
+    for left in memory.left:
+        out = left.with_name(left.name[1:].rsplit(".", 2)[0])
+        if not out.exists():
+            shutil.rmtree(kept_folder(out), ignore_errors=True)
+        shutil.rmtree(left, ignore_errors=True)
+
+
+def _check_new(out: Path) -> None:
+    for made in (out, kept_folder(out)):
+        if made.exists() or made.is_symlink():
+            raise ParameterError(
+                f"{made} already exists: give another name. The first shuffler replaces no batches, since it never "
+                "mixes the same reports again"
+            )
 
 
 def _mix_reports(
-    machine: Engine, names: Names, task: Task, key: KeyPair, out: Path, layer: ReportLayer, before: Sequence[Path]
+    machine: Engine,
+    names: Names,
+    task: Task,
+    key: KeyPair,
+    out: Path,
+    layer: ReportLayer,
+    before: Sequence[Path],
+    memory: Seen,
 ) -> MixedFiles:
-    taken, groups = read_taken(before, task), find_reports(names)
+    taken, groups = Entries.join([memory.taken(), read_taken(before, task)]), find_reports(names)
     found = machine.open_reports(groups, layer)
     drawn = draw(found.entries, taken, users=task.users, key=lot_key(key.private_bytes, task.id))
     refused = found.refused + Counter({Reason.OTHER_BYTES: drawn.other_bytes})
     if not drawn.batches:
-        raise _too_few(drawn, task, refused)
-    # the private folder is renamed first: without it the same reports could be mixed again
-    with whole_folder(out) as folder, whole_folder(kept_folder(out)) as kept:
-        mixed = list(machine.mix_reports(drawn.batches, _target(folder, task, 1)))
+        raise _too_few(drawn, task, refused, memory)
+    run, used = secrets.token_hex(16), {batch.batch_id: found.entries.pick(batch.rows) for batch in drawn.batches}
+    # the batches are renamed last, when everything else is complete
+    with (
+        _undone_unless_complete(out, memory, run),
+        whole_folder(out) as folder,
+        whole_folder(kept_folder(out)) as kept,
+    ):
+        mixed = list(machine.mix_reports(drawn.batches, _target(folder, task, 1, run)))
         if drawn.rest.size:
             write_reports(kept / REST_FILE, machine.sealed(drawn.rest))
-        write_taken(kept / TAKEN_FILE, task, _remembered(taken, found.entries, drawn))
+        write_taken(kept / TAKEN_FILE, task, Entries.join([taken, *used.values()]).distinct())
+        memory.remember_reports(run, used, unfinished=folder)
     return MixedFiles(
         out=out,
+        seen=memory.folder,
         kept=kept_folder(out),
         position=0,
         batches=tuple(mixed),
         reports=sum(group.rows for group in groups),
+        used=drawn.used,
         known=drawn.known,
         rest=drawn.rest.size,
         refused=_together(refused, mixed),
     )
 
 
-def _mix_batches(machine: Engine, names: Names, task: Task, key: KeyPair, position: int, out: Path) -> MixedFiles:
-    found = find_batches(names, task, position=position)
+@contextmanager
+def _undone_unless_complete(out: Path, memory: Seen, run: str) -> Iterator[None]:
+    """Forget a run that failed before its batches were complete, and remove its private folder."""
+    try:
+        yield
+    except BaseException:
+        if not out.exists():  # an interrupt can also come just after the rename
+            memory.forget(run)
+            shutil.rmtree(kept_folder(out), ignore_errors=True)
+        raise
+
+
+def _mix_batches(
+    machine: Engine, names: Names, task: Task, key: KeyPair, position: int, out: Path, memory: Seen
+) -> MixedFiles:
+    found, layer, run = find_batches(names, task, position=position), layer_of(task, key), secrets.token_hex(16)
+    compared = machine.compare(found.batches, memory, layer.length)
+    used, refused = split_changed(compared, memory)
     with whole_folder(out) as folder:
-        mixed = list(machine.mix_batches(found.batches, layer_of(task, key), _target(folder, task, position + 1)))
+        target = _target(folder, task, position + 1, run)
+        mixed = list(machine.mix_batches([one.batch for one in used], layer, target)) if used else []
+        for batch in [batch for batch in mixed if most_people(task, batch.number) < task.honest_users]:
+            mixed.remove(batch)
+            refused.append(RefusedBatch(batch.batch_id, Reason.TOO_FEW_MESSAGES))
+            target.remove(batch.batch_id)
+        if not mixed:
+            raise DataError(f"nothing is forwarded: {described(compared, refused)}")
+        new = remembered_as(used, {batch.batch_id for batch in mixed}, memory)
+        if new:
+            memory.remember(run, new, partial(machine.write_fingerprints, new), unfinished=folder)
     return MixedFiles(
-        out=out, position=position, batches=tuple(mixed), copies=found.copies, refused=_together(Counter(), mixed)
+        out=out,
+        seen=memory.folder,
+        position=position,
+        batches=tuple(mixed),
+        copies=found.copies,
+        refused=_together(sum((one.refused for one in compared), Counter[str]()), mixed),
+        refused_batches=tuple(refused),
     )
 
 
-def _target(folder: Path, task: Task, position: int) -> OutputFolder:
+def _target(folder: Path, task: Task, position: int, run: str) -> OutputFolder:
     return OutputFolder(
         folder=folder,
         task=task.name,
         position=position,
-        mixing=secrets.token_hex(16),
+        mixing=run,
         width=task.onion_length(position),
     )
-
-
-def _remembered(taken: Entries, found: Entries, drawn: Drawn) -> Entries:
-    """The entries of all reports in batches, of this run and those before, in the order of lots."""
-    return Entries.join([taken, *(found.pick(batch.rows) for batch in drawn.batches)]).distinct()
 
 
 def _together(refused: Counter[str], mixed: Sequence[MixedBatch]) -> dict[str, int]:
     return dict(sum((batch.refused for batch in mixed), refused))
 
 
-def _too_few(drawn: Drawn, task: Task, refused: Counter[str]) -> TooFewReportsError:
+def _too_few(drawn: Drawn, task: Task, refused: Counter[str], memory: Seen) -> TooFewReportsError:
     reasons = "".join(f"; refused, {reason}: {number:,}" for reason, number in sorted(refused.items()))
     found = f"{counted(drawn.rest.size, 'report')} can be used, and a batch of this task needs {task.users:,}"
-    return TooFewReportsError(f"{found}: nothing is forwarded{reasons}. Run again with later reports")
+    used = (
+        f"; {counted(drawn.used, 'report')} skipped, in a batch of an earlier run that {memory.folder} remembers"
+        if drawn.used
+        else ""
+    )
+    return TooFewReportsError(f"{found}: nothing is forwarded{used}{reasons}. Run again with later reports")

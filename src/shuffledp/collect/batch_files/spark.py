@@ -1,9 +1,5 @@
 """The engine on Apache Spark, for files on a file system that all machines share: DataFrames and mapInArrow only.
 
-The functions of this module run in executors, from Arrow batches to Arrow batches. Their output is determined by the
-secret of the run and the rows of a group or bucket, in any order. So a Spark task that runs again, because an executor
-was lost, writes the same bytes to the same file.
-
 Private keys are in closures, which Spark sends to its workers, and writes to no plan and no log. The closures are short
 whatever the data is, since Spark would write long ones to files.
 """
@@ -12,18 +8,17 @@ from __future__ import annotations
 
 import secrets
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Container, Iterator, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
-from itertools import groupby
-from operator import itemgetter
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from shuffledp.collect.analyzer.worker import numbers_of
-from shuffledp.collect.batch_files import engine
+from shuffledp.collect.batch_files import executors
 from shuffledp.collect.batch_files.engine import (
     CountedBatch,
     FoundReports,
@@ -32,8 +27,10 @@ from shuffledp.collect.batch_files.engine import (
     ReportLayer,
     buckets_for,
 )
+from shuffledp.collect.batch_files.executors import COUNTED, DEALT, NOTHING, OPENED, PRINTS, REMEMBERED, WRITTEN
 from shuffledp.collect.batch_files.formats import (
     PARTIAL,
+    ROW_NUMBER,
     BatchFiles,
     OnionGroup,
     ReportGroup,
@@ -42,126 +39,23 @@ from shuffledp.collect.batch_files.formats import (
     write_part,
 )
 from shuffledp.collect.batch_files.lots import LOT_BYTES, Batch, Entries
+from shuffledp.collect.batch_files.repeats import Claims, Compared
+from shuffledp.collect.batch_files.seen import Seen, SeenGroup
 from shuffledp.collect.crypto.batch import Layer
 from shuffledp.collect.crypto.keys import KeyPair
 from shuffledp.collect.reasons import Reason
 from shuffledp.collect.task import Task
 from shuffledp.collect.task.report import layer_of
-from shuffledp.collect.task.task import SEALING_BYTES
 from shuffledp.data.spark_session import clear_errors, needs_spark, open_session
 from shuffledp.errors import DataError
 from shuffledp.histogram.tally import Tally
 from shuffledp.progress import Progress
 
-OPENED = "lot binary, digest binary, number long, onions binary, report binary, reason string"
-DEALT = "batch binary, bucket int, onions binary, refused long"
-WRITTEN = "batch binary, part int, number long, repeated long, refused long"
-COUNTED = "batch binary, symbol long, reason string, number long"
-
-Batches = Iterator[Any]
-
-
-def open_reports(batches: Batches, *, layer: ReportLayer) -> Batches:
-    """Open reports, as the first shuffler."""
-    for path, group, _ in _each(batches):
-        sealed = ReportGroup(Path(path), group, 0).read()
-        block = layer.open_block(sealed)
-        lots, digests = ([part[at : at + 16] for at in range(0, len(part), 16)] for part in (block.lots, block.digests))
-        taken = [sealed[row] for row in block.rows.tolist()]
-        good = zip(lots, digests, block.numbers.tolist(), block.onions, taken, [None] * len(taken), strict=True)
-        refused = [(None, None, None, None, None, str(reason)) for reason in block.refused.elements()]
-        yield _arrow_rows(OPENED, [*good, *refused])
-
-
-def deal(batches: Batches, *, secret: bytes, buckets: int, width: int) -> Batches:
-    """Assign the onions of reports to buckets."""
-    for batch in batches:
-        rows = sorted(zip(*(column.to_pylist() for column in batch.columns), strict=True), key=itemgetter(0))
-        for batch_id, reports in groupby(rows, key=itemgetter(0)):
-            onions = b"".join(onions for _, onions in reports)
-            yield _dealt(batch_id, onions, 0, secret=secret, buckets=buckets, width=width)
-
-
-def open_and_deal(batches: Batches, *, layer: Layer, secret: bytes, buckets: int, width: int) -> Batches:
-    """Open the onions of batches, as a later shuffler, and assign their content to buckets."""
-    for path, group, batch_id in _each(batches):
-        opened, refused = layer.open_block(OnionGroup(Path(path), group, 0).read())
-        yield _dealt(batch_id, opened, refused, secret=secret, buckets=buckets, width=width)
-
-
-def read_and_deal(batches: Batches, *, secret: bytes, buckets: int, width: int) -> Batches:
-    """Assign the onions of batches to buckets."""
-    for path, group, batch_id in _each(batches):
-        onions = OnionGroup(Path(path), group, 0).read()
-        yield _dealt(batch_id, onions, 0, secret=secret, buckets=buckets, width=width)
-
-
-def write(batches: Batches, *, secret: bytes, target: OutputFolder, parts: int) -> Batches:
-    """Write buckets as parts of batches, each in the order of its keys."""
-    for batch_id, part, onions, refused in _buckets(batches):
-        ordered = engine.in_order(onions, secret=secret, width=target.width)
-        path = target.path(batch_id, part=part, parts=parts)
-        path.parent.mkdir(exist_ok=True)
-        head = target.head(batch_id, part=part, parts=parts)
-        number = write_part(path, head, [ordered.onions.tobytes()], width=target.width)
-        yield _arrow_rows(WRITTEN, [(batch_id, part, number, ordered.repeated, refused)])
-
-
-def count(batches: Batches, *, secret: bytes, layer: Layer, alphabet: int, symbols: int) -> Batches:
-    """Open the messages of buckets, as the analyzer, and count them; numbers from `alphabet` on are padding."""
-    for batch_id, _, onions, _ in _buckets(batches):
-        ordered = engine.in_order(onions, secret=secret, width=layer.length)
-        opened, closed = layer.open_block(ordered.onions.tobytes())
-        found = numbers_of(opened, layer.length - SEALING_BYTES)
-        tally = Tally.of(found[found < alphabet].astype(np.int64))
-        reasons = {
-            Reason.REPEATED: ordered.repeated,
-            Reason.CANNOT_BE_OPENED: closed,
-            Reason.NOT_A_MESSAGE: int(np.count_nonzero(found >= symbols)),
-        }
-        counts = zip(tally.symbols.tolist(), tally.counts.tolist(), strict=True)
-        yield _arrow_rows(
-            COUNTED,
-            [
-                *((batch_id, symbol, None, number) for symbol, number in counts),
-                *((batch_id, None, str(reason), number) for reason, number in reasons.items() if number),
-            ],
-        )
-
-
-def _each(batches: Batches) -> Iterator[tuple[Any, ...]]:
-    """Iterate over rows."""
-    for batch in batches:
-        yield from zip(*(column.to_pylist() for column in batch.columns), strict=True)
-
-
-def _dealt(batch_id: bytes, onions: bytes, refused: int, *, secret: bytes, buckets: int, width: int) -> Any:
-    """The onions of a block by bucket; the number of refused ones is with the first bucket."""
-    dealt = engine.deal(onions, secret=secret, buckets=buckets, width=width)
-    rows = [(batch_id, bucket, part, 0) for bucket, part in dealt]
-    return _arrow_rows(DEALT, [*rows, *([(batch_id, 0, b"", refused)] if refused else [])])
-
-
-def _buckets(batches: Batches) -> Iterator[tuple[bytes, int, bytes, int]]:
-    """Join rows in the order of buckets to whole buckets, with the numbers of refused onions."""
-    for (batch_id, bucket), rows in groupby(_each(batches), key=itemgetter(0, 1)):
-        parts = list(rows)
-        yield batch_id, bucket, b"".join(part[2] for part in parts), sum(part[3] for part in parts)
-
-
-def _arrow_rows(schema: str, rows: Sequence[Sequence[Any]]) -> Any:
-    """An Arrow batch of rows, with the columns of a Spark schema."""
-    import pyarrow
-
-    kinds = {"string": pyarrow.string(), "int": pyarrow.int32(), "long": pyarrow.int64(), "binary": pyarrow.binary()}
-    names, types = zip(*(field.split() for field in schema.split(", ")), strict=True)
-    columns = zip(*rows, strict=True) if rows else [()] * len(names)
-    arrays = [pyarrow.array(column, kinds[kind]) for column, kind in zip(columns, types, strict=True)]
-    return pyarrow.RecordBatch.from_arrays(arrays, list(names))
-
-
 _WRITTEN, _OPENED = 1 << 18, 1 << 14
 """Onions in a bucket that is written, and in one that is opened: a Spark task takes some seconds for either."""
+
+_HASHED = 1 << 6
+"""Groups of rows whose fingerprints are computed, read or written in a Spark task, which takes some seconds."""
 
 _MOST_PARTITIONS = 1 << 12
 """Partitions at most, since more slow Spark down; a partition has several buckets."""
@@ -185,9 +79,7 @@ class Spark:
         with clear_errors():
             # [lot, digest, number, onions, report; or a reason: one row for each report]
             self._opened = (
-                self._located([(str(group.path), group.group, b"") for group in groups])
-                .mapInArrow(partial(open_reports, layer=layer), OPENED)
-                .persist()
+                self._located(_paths(groups)).mapInArrow(partial(executors.open_reports, layer=layer), OPENED).persist()
             )
             found = self._opened.select("lot", "digest", "number", "reason").toArrow()
         refused = Counter(found.column("reason").drop_null().to_pylist())
@@ -207,7 +99,7 @@ class Spark:
         with clear_errors():
             # [batch, onions: one row for each report]
             chosen = self._chosen(rows, batch=ids).select("batch", "onions")
-            dealing_out = partial(deal, secret=self._secret, buckets=parts, width=target.width)
+            dealing_out = partial(executors.deal, secret=self._secret, buckets=parts, width=target.width)
             dealt = chosen.mapInArrow(dealing_out, DEALT)
         yield from self._mixed([batch.batch_id for batch in batches], dealt, target, parts)
 
@@ -220,10 +112,59 @@ class Spark:
     def mix_batches(self, batches: Sequence[BatchFiles], layer: Layer, target: OutputFolder) -> Iterator[MixedBatch]:
         """Mix all batches in one job."""
         parts = buckets_for(max(batch.number for batch in batches), each=_WRITTEN)
-        opening = partial(open_and_deal, layer=layer, secret=self._secret, buckets=parts, width=target.width)
+        opening = partial(executors.open_and_deal, layer=layer, secret=self._secret, buckets=parts, width=target.width)
         with clear_errors():
-            dealt = self._located(_places(batches)).mapInArrow(opening, DEALT)
+            dealt = self._located(_onions(batches)).mapInArrow(opening, DEALT)
         yield from self._mixed([batch.batch_id for batch in batches], dealt, target, parts)
+
+    def compare(self, batches: Sequence[BatchFiles], seen: Seen, width: int) -> list[Compared]:
+        """Join the fingerprints of all onions with the smallest claims on them."""
+        from pyspark.sql import functions
+
+        self._progress("comparing batches", 0.0)
+        self._seen, self._width = seen, width
+        claims, groups = Claims.of(batches, seen), [group for batch in batches for group in batch.groups]
+        batch_of = [number for number, batch in enumerate(batches) for _ in batch.groups]
+        places = {**_paths(groups), "batch": batch_of, "claim": claims.new[batch_of], "place": range(len(groups))}
+        owners = {**_paths(seen.groups), "claim": [claims.remembered[group.batch_id] for group in seen.groups]}
+        hashing = partial(executors.fingerprint, secret=seen.secret, width=width)
+        with clear_errors():
+            # [fingerprint, batch, claim, place, row: one row for each onion]
+            prints = self._located(places, together=_HASHED).mapInArrow(hashing, PRINTS)
+            accepted = self._located(owners, together=_HASHED).mapInArrow(executors.remembered, REMEMBERED)
+            # [fingerprint, claim: one row for each different onion]
+            smallest = (
+                prints.select("fingerprint", "claim")
+                .union(accepted)
+                .groupBy("fingerprint")
+                .agg(functions.min("claim").alias("claim"))
+            )
+            joined = prints.drop("claim").join(smallest, "fingerprint").persist()
+            mine = (joined.claim == joined.batch) | (joined.claim == joined.batch + len(batches))
+            distinct = functions.countDistinct("fingerprint").alias("number")
+            numbers = joined.where(mine).groupBy("batch").agg(distinct).toArrow()
+            lost = joined.where(~mine).select("place", "row", "claim").toArrow()
+            joined.unpersist()
+        self._progress("comparing batches", 1.0)
+        self._compared = _compared(batches, lost, numbers, claims)
+        return self._compared
+
+    def write_fingerprints(self, batch_ids: Container[bytes], folder: Path) -> None:
+        """Compute the fingerprints again, and write them."""
+        batches = [one.batch for one in self._compared if one.batch.batch_id in batch_ids]
+        places = _onions(batches)
+        places["place"] = range(len(places["path"]))
+        writing = partial(
+            executors.write_fingerprints,
+            secret=self._seen.secret,
+            width=self._width,
+            folder=folder,
+            task=self._seen.task_name,
+        )
+        with clear_errors():
+            self._located(places, together=_HASHED).mapInArrow(writing, NOTHING).toArrow()
+        if len(list(folder.rglob("part-*.parquet"))) != len(places["path"]):
+            raise DataError("seen must be on a file system that the executors share with this machine")
 
     def count_batches(self, batches: Sequence[BatchFiles], task: Task, key: KeyPair) -> Iterator[CountedBatch]:
         """Count all batches in one job; copies of an onion meet in one bucket, where they are opened once."""
@@ -231,11 +172,13 @@ class Spark:
 
         self._progress("opening messages", 0.0)
         layer, buckets = layer_of(task, key), buckets_for(max(batch.number for batch in batches), each=_OPENED)
-        assigning = partial(read_and_deal, secret=self._secret, buckets=buckets, width=layer.length)
-        counting = partial(count, secret=self._secret, layer=layer, alphabet=task.alphabet, symbols=task.symbols)
+        assigning = partial(executors.read_and_deal, secret=self._secret, buckets=buckets, width=layer.length)
+        counting = partial(
+            executors.count, secret=self._secret, layer=layer, alphabet=task.alphabet, symbols=task.symbols
+        )
         with clear_errors():
             # [batch, bucket, onions, refused: one row for each group of rows and bucket]
-            dealt = self._located(_places(batches)).mapInArrow(assigning, DEALT)
+            dealt = self._located(_onions(batches)).mapInArrow(assigning, DEALT)
             # [batch, symbol or reason, number: one row for each of them in each bucket]
             counted = self._together(dealt, len(batches) * buckets).mapInArrow(counting, COUNTED)
             found = counted.groupBy("batch", "symbol", "reason").agg({"number": "sum"}).toArrow()
@@ -257,16 +200,18 @@ class Spark:
 
     # steps --------------------------------------------------------------------------------------------------------
 
-    def _located(self, places: Sequence[tuple[str, int, bytes]]) -> Any:
-        """[path, group, batch: one row for each group of rows, each in a partition of its own]."""
+    def _located(self, columns: Mapping[str, Any], *, together: int = 1) -> Any:
+        """[path, group, further columns: one row for each group of rows, this number of them in a partition]."""
         import pyarrow
         from pyspark.sql import functions
 
-        if not places:
-            return self._session.createDataFrame([], "path string, group long, batch binary")
-        columns = zip(("path", "group", "batch"), zip(*places, strict=True), strict=True)
-        table = pyarrow.table({"id": range(len(places)), **dict(columns)})
-        numbers = self._session.range(0, len(places), 1, len(places))
+        rows = len(columns["path"])
+        table = pyarrow.table({"id": pyarrow.array(range(rows), pyarrow.int64()), **columns})
+        if not rows:
+            kinds = {"string": "string", "int64": "long", "binary": "binary", "null": "long"}
+            schema = ", ".join(f"{field.name} {kinds[str(field.type)]}" for field in table.schema)
+            return self._session.createDataFrame([], schema).drop("id")
+        numbers = self._session.range(0, rows, 1, -(-rows // together))
         return numbers.join(functions.broadcast(self._session.createDataFrame(table)), "id").drop("id")
 
     def _chosen(self, rows: NDArray[np.int64], **more: bytes) -> Any:
@@ -289,7 +234,7 @@ class Spark:
     def _mixed(self, batch_ids: Sequence[bytes], dealt: Any, target: OutputFolder, parts: int) -> Iterator[MixedBatch]:
         """Write all buckets, each in its own order, including empty ones."""
         self._progress("mixing", 0.0)
-        writing = partial(write, secret=self._secret, target=target, parts=parts)
+        writing = partial(executors.write, secret=self._secret, target=target, parts=parts)
         with clear_errors():
             # [batch, part, number, repeated, refused: one row for each bucket]
             written = self._together(dealt, len(batch_ids) * parts).mapInArrow(writing, WRITTEN).toArrow()
@@ -312,8 +257,33 @@ class Spark:
             left.unlink(missing_ok=True)
 
 
-def _places(batches: Sequence[BatchFiles]) -> list[tuple[str, int, bytes]]:
-    return [(str(group.path), group.group, batch.batch_id) for batch in batches for group in batch.groups]
+def _compared(batches: Sequence[BatchFiles], lost: Any, numbers: Any, claims: Claims) -> list[Compared]:
+    """The batches without the onions that they lost, given with their places."""
+    kept = dict(zip(*(numbers.column(name).to_pylist() for name in ("batch", "number")), strict=True))
+    lost = lost.sort_by([("place", "ascending"), ("row", "ascending")])
+    place, row, claim = (lost.column(name).to_numpy() for name in ("place", "row", "claim"))
+    compared, first = [], 0
+    for at, batch in enumerate(batches):
+        last = first + len(batch.groups)
+        ends = np.searchsorted(place, np.arange(first, last + 1)).tolist()
+        dropped = [row[start:end].astype(ROW_NUMBER).tobytes() for start, end in pairwise(ends)]
+        groups = tuple(group._replace(dropped=rows) for group, rows in zip(batch.groups, dropped, strict=True))
+        added = claim[ends[0] : ends[-1]] == claims.nobody
+        counts = {Reason.REPLAYED: int((~added).sum()), Reason.OTHER_BYTES: int(added.sum())}
+        compared.append(Compared(replace(batch, groups=groups), kept.get(at, 0), +Counter[str](counts)))
+        first = last
+    return compared
+
+
+def _paths(groups: Sequence[ReportGroup | OnionGroup | SeenGroup]) -> dict[str, Any]:
+    return {"path": [str(group.path) for group in groups], "group": [group.group for group in groups]}
+
+
+def _onions(batches: Sequence[BatchFiles]) -> dict[str, Any]:
+    """[path, group, batch, dropped: one row for each group of rows]."""
+    groups = [group for batch in batches for group in batch.groups]
+    ids = [batch.batch_id for batch in batches for _ in batch.groups]
+    return {**_paths(groups), "batch": ids, "dropped": [group.dropped for group in groups]}
 
 
 def _rows(column: Any) -> NDArray[np.uint8]:

@@ -1,0 +1,315 @@
+"""The memory of a server over files: what it has accepted for a task, so that nothing enters two batches.
+
+The memory is a folder beside the private key. Each run that forwards or counts batches adds a folder:
+
+- The first shuffler remembers reports, by the lots and digests of `lots`. Only it can open a report, so nobody else can
+  put the onions of a person into another report.
+- Later shufflers and the analyzer remember a keyed fingerprint of every onion, by batch. An onion belongs to the first
+  batch that was accepted with it. The same batch may be given again, with the same onions.
+
+All keys are derived from the private key, so the memory tells nothing to others, and nothing at all once the key is
+destroyed. A run is remembered just before the rename that completes its output. If the process is killed in between,
+the unfinished output still has its temporary name, and the next run forgets the run.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import re
+import shutil
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Annotated, Any, Literal, NamedTuple
+
+import msgspec
+
+from shuffledp.atomic_file import check_folder, sync_folder
+from shuffledp.collect.batch_files.formats import (
+    PARTIAL,
+    SEEN_KIND,
+    HexId,
+    TaskName,
+    bytes_of,
+    fixed_width,
+    is_unfinished,
+    metadata_of,
+    needs_arrow,
+    new_table,
+    opened_table,
+    read_group,
+    whole_folder,
+)
+from shuffledp.collect.batch_files.lots import TAKEN_FILE, Entries, read_taken, write_taken
+from shuffledp.collect.crypto.fingerprint import FINGERPRINT_BYTES
+from shuffledp.collect.crypto.keys import KeyPair
+from shuffledp.collect.task import Task
+from shuffledp.collect.task.report import position_of
+from shuffledp.errors import DataError, ParameterError
+
+SEEN = ".seen"
+"""The ending of the folder beside a key."""
+
+_RUN_FILE, _LOCK_FILE, _COLUMN = "run", "lock", "fingerprint"
+_OURS = re.compile(rf"[0-9a-f]{{32}}|\..*{re.escape(PARTIAL)}")
+"""Names of the folders of runs, complete and unfinished."""
+
+_Number = Annotated[int, msgspec.Meta(ge=0)]
+
+
+def seen_folder(key_file: str | os.PathLike[str]) -> Path:
+    """Return the folder with the memory of a key: beside the file itself, whatever link leads to it."""
+    path = Path(key_file).resolve()
+    return path.with_name(path.name + SEEN)
+
+
+class Accepted(msgspec.Struct, frozen=True):
+    """The number of different reports or onions of an accepted batch, and of rows in the files about it."""
+
+    number: _Number
+    rows: _Number
+
+
+class Run(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """The JSON file of a run. `unfinished` exists only until the output is complete; `check` is keyed."""
+
+    kind: Literal["shuffledp run 1"] = "shuffledp run 1"
+    name: HexId
+    task: TaskName
+    position: _Number
+    unfinished: str
+    batches: dict[HexId, Accepted]
+    check: str = ""
+
+
+class SeenGroup(NamedTuple):
+    """A group of rows of a file of fingerprints, all of one batch."""
+
+    path: Path
+    group: int
+    rows: int
+    batch_id: bytes
+
+    def read(self) -> bytes:
+        """Return the consecutive fingerprints."""
+        return bytes_of(read_group(self.path, self.group, _COLUMN))
+
+
+class Seen:
+    """The opened memory of one server for one task.
+
+    `batches` has the number of different reports or onions of every accepted batch; `groups` locates the fingerprints.
+    `left` are the temporary folders of runs that were killed before their output was complete, and are forgotten.
+    """
+
+    def __init__(self, folder: Path, task: Task, key: KeyPair) -> None:
+        self.folder, self._task, self._position = folder, task, position_of(task, key)
+        self._private = key.private_bytes
+        self.secret = _secret(self._private, task.id)
+        self.batches: dict[bytes, int] = {}
+        self.groups: list[SeenGroup] = []
+        self.left: list[Path] = []
+        self._runs: list[Run] = []
+        for path in sorted(folder.iterdir()):
+            if is_unfinished(path.name):
+                shutil.rmtree(path, ignore_errors=True)
+            elif path.name != _LOCK_FILE:
+                self._load(path)
+
+    def taken(self) -> Entries:
+        """Return the reports that the first shuffler has used."""
+        runs = [run for run in self._runs if self._is_ours(run)]
+        folders = [self.folder / run.name for run in runs]
+        for folder in folders:
+            if not (folder / TAKEN_FILE).exists():
+                raise _damaged(folder, "reports are missing")
+        found = read_taken(folders, self._task)
+        if len(found) != sum(accepted.rows for run in runs for accepted in run.batches.values()):
+            raise _damaged(self.folder, "reports are missing")
+        return found
+
+    def forget(self, name: str) -> None:
+        """Forget a run whose output was never complete."""
+        shutil.rmtree(self.folder / name, ignore_errors=True)
+
+    def remember(
+        self,
+        name: str,
+        batches: Mapping[bytes, Accepted],
+        write: Callable[[Path], None],
+        *,
+        unfinished: Path | None = None,
+    ) -> None:
+        """Remember the batches of a run; `write` fills the run's folder."""
+        run = Run(
+            name=name,
+            task=self._task.name,
+            position=self._position,
+            unfinished="" if unfinished is None else str(unfinished.resolve()),
+            batches={batch_id.hex(): accepted for batch_id, accepted in sorted(batches.items())},
+        )
+        with whole_folder(self.folder / name) as folder:
+            write(folder)
+            with (folder / _RUN_FILE).open("xb") as file:
+                file.write(msgspec.json.encode(msgspec.structs.replace(run, check=_check(run, self.secret))))
+                file.flush()
+                os.fsync(file.fileno())
+            sync_folder(folder)
+        sync_folder(self.folder)
+
+    def remember_reports(self, name: str, batches: Mapping[bytes, Entries], *, unfinished: Path) -> None:
+        """Remember the reports of the first shuffler's batches."""
+        numbers = {batch_id: Accepted(len(entries), len(entries)) for batch_id, entries in batches.items()}
+        entries = Entries.join([*batches.values()]).distinct()
+        self.remember(
+            name, numbers, lambda folder: write_taken(folder / TAKEN_FILE, self._task, entries), unfinished=unfinished
+        )
+
+    @property
+    def task_name(self) -> str:
+        """The id of the task."""
+        return self._task.name
+
+    def _load(self, path: Path) -> None:
+        run = _read_run(path)
+        if run.check != _check(run, _secret(self._private, bytes.fromhex(run.task))):
+            raise DataError(
+                f"{self.folder} must be the folder of this key, and {path.name} was made with another key or changed"
+            )
+        if run.unfinished and Path(run.unfinished).exists():
+            self.left.append(Path(run.unfinished))
+            shutil.rmtree(path)
+            return
+        self._runs.append(run)
+        if not self._is_ours(run):
+            return
+        self.batches |= {bytes.fromhex(batch): accepted.number for batch, accepted in run.batches.items()}
+        if self._position:
+            self._locate(path, run)
+
+    def _locate(self, path: Path, run: Run) -> None:
+        rows = dict.fromkeys(run.batches, 0)
+        for file in sorted(path.rglob("*.parquet")):
+            batch, groups = _read_seen(file, run)
+            rows[batch] = rows.get(batch, 0) + sum(group.rows for group in groups)
+            self.groups += groups
+        if rows != {batch: accepted.rows for batch, accepted in run.batches.items()}:
+            raise _damaged(path, "fingerprints are missing")
+
+    def _is_ours(self, run: Run) -> bool:
+        return (run.task, run.position) == (self._task.name, self._position)
+
+
+@contextmanager
+def opened_seen(folder: str | os.PathLike[str], task: Task, key: KeyPair) -> Iterator[Seen]:
+    """Open the memory for one run at a time; the folder is created on first use, and not left behind empty."""
+    needs_arrow()
+    path = Path(folder)
+    lock = path / _LOCK_FILE
+    try:
+        path.mkdir(mode=0o700, exist_ok=True)
+        for entry in path.iterdir():
+            if entry.name != _LOCK_FILE and not _OURS.fullmatch(entry.name):
+                raise ParameterError(f"seen must be a folder of its own, and {path} holds other files: {entry.name}")
+        handle = os.open(lock, os.O_RDWR | os.O_CREAT, 0o600)
+    except OSError as error:
+        raise DataError(
+            f"cannot write {path}: {error.strerror}. What was accepted is remembered there, so that no person is in "
+            "two batches: keep the key in a folder that you may write to"
+        ) from None
+    try:
+        _lock(handle, lock)
+        try:
+            check_folder(path / _RUN_FILE)
+            yield Seen(path, task, key)
+        finally:
+            if {entry.name for entry in path.iterdir()} == {_LOCK_FILE}:
+                lock.unlink()
+                path.rmdir()
+    finally:
+        os.close(handle)
+
+
+def seen_head(task: str, batch_id: bytes) -> Mapping[str, str]:
+    """Return the metadata of a file of fingerprints."""
+    return {"kind": SEEN_KIND, "task": task, "batch": batch_id.hex()}
+
+
+def write_seen(path: Path, head: Mapping[str, Any], blocks: Iterable[bytes]) -> None:
+    """Write the fingerprints of onions of a batch, atomically."""
+    import pyarrow
+
+    schema = pyarrow.schema([pyarrow.field(_COLUMN, pyarrow.binary(FINGERPRINT_BYTES), nullable=False)])
+    with new_table(path, schema, metadata=head) as write:
+        for block in blocks:
+            write(pyarrow.table([fixed_width(block, FINGERPRINT_BYTES)], schema=schema))
+
+
+def forget_all(folder: Path) -> bool:
+    """Delete the memory of a key that was destroyed; return whether there was one. Other files in it are kept."""
+    if not folder.is_dir():
+        return False
+    for path in folder.iterdir():
+        if _OURS.fullmatch(path.name):
+            shutil.rmtree(path, ignore_errors=True)
+    (folder / _LOCK_FILE).unlink(missing_ok=True)
+    with suppress(OSError):
+        folder.rmdir()
+    return True
+
+
+def _secret(private_bytes: bytes, task_id: bytes) -> bytes:
+    """The key of all fingerprints of a server for a task."""
+    return hashlib.blake2b(task_id, key=private_bytes, person=b"shuffledp seen", digest_size=32).digest()
+
+
+def _check(run: Run, secret: bytes) -> str:
+    content = msgspec.json.encode(msgspec.structs.replace(run, check=""), order="deterministic")
+    return hashlib.blake2b(content, key=secret, person=b"shuffledp run", digest_size=16).hexdigest()
+
+
+def _read_run(path: Path) -> Run:
+    try:
+        run = msgspec.json.decode((path / _RUN_FILE).read_bytes(), type=Run)
+    except (OSError, msgspec.DecodeError, ValueError):
+        raise _damaged(path, f"it has no valid file {_RUN_FILE!r}") from None
+    if run.name != path.name:
+        raise _damaged(path, "it was renamed")
+    return run
+
+
+def _read_seen(path: Path, run: Run) -> tuple[str, Sequence[SeenGroup]]:
+    import pyarrow
+
+    with opened_table(path) as file:
+        metadata, schema, footer = dict(metadata_of(file, path)), file.schema_arrow, file.metadata
+    batch = metadata.pop("batch", None)
+    if metadata != {"kind": SEEN_KIND, "task": run.task} or batch not in run.batches:
+        raise _damaged(path, "it is of another task or batch")
+    if schema.names != [_COLUMN] or schema.field(0).type != pyarrow.binary(FINGERPRINT_BYTES):
+        raise _damaged(path, "it has other columns")
+    rows = (footer.row_group(group).num_rows for group in range(footer.num_row_groups))
+    return batch, [SeenGroup(path, group, number, bytes.fromhex(batch)) for group, number in enumerate(rows)]
+
+
+def _damaged(path: Path, why: str) -> DataError:
+    return DataError(
+        f"{path} is damaged: {why}. Without the memory of earlier runs a person could be in two batches; restore it "
+        "from a backup"
+    )
+
+
+def _lock(handle: int, path: Path) -> None:
+    """Lock the memory until the process ends; the file may have been deleted by a run that has just ended."""
+    if os.name != "posix":
+        return
+    import fcntl
+
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        if path.exists() and path.stat().st_ino == os.fstat(handle).st_ino:
+            return
+    except BlockingIOError:
+        pass
+    raise DataError(f"another run uses {path.parent}: try again when it has ended")
