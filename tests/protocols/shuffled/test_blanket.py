@@ -3,6 +3,7 @@
 import math
 from dataclasses import replace
 from fractions import Fraction
+from itertools import pairwise
 
 import mpmath
 import numpy as np
@@ -54,10 +55,7 @@ def delta_if_others_hold_zero(users, flip, ratio, *, bits):
         Fraction(math.comb(users - 1, k)) * flip**k * (1 - flip) ** (users - 1 - k) if 0 <= k < users else Fraction(0)
         for k in range(-1, users + 1)
     ]
-    one, zero = (
-        [p * before + (1 - p) * after for after, before in zip(others, others[1:], strict=False)]
-        for p in (flip, 1 - flip)
-    )
+    one, zero = ([p * before + (1 - p) * after for after, before in pairwise(others)] for p in (flip, 1 - flip))
     pairs = list(zip(one, zero, strict=True))
     if bits == 2:
         pairs = [(p1 * p2, q1 * q2) for p1, q1 in pairs for p2, q2 in pairs]
