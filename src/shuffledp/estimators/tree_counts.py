@@ -167,6 +167,7 @@ def _divided(deviations: Numbers, risk: float) -> tuple[Numbers, float]:
     from scipy.special import ndtr, ndtri
 
     equal = np.full(deviations.size, _EQUAL_PART * risk / deviations.size)
+    by_need = (1 - _EQUAL_PART) * risk
     largest = float(deviations.max())
     if not largest:
         return equal, 0.0
@@ -174,10 +175,10 @@ def _divided(deviations: Numbers, risk: float) -> tuple[Numbers, float]:
 
     def excess(distance: float) -> float:
         needed = 2 * ndtr(-distance * largest / smallest).sum()
-        return log_excess(float(needed), (1 - _EQUAL_PART) * risk)
+        return log_excess(float(needed), by_need)
 
     # enough if all deviations were the largest one, and not much more than needed
-    start = -float(ndtri((1 - _EQUAL_PART) * risk / 2 / deviations.size))
+    start = -float(ndtri(by_need / 2 / deviations.size))
     found = first_safe_from(excess, start, stride=0.5, least=0.0, most=_FARTHEST, tolerance=_TOLERANCE)
     distance = largest * (_FARTHEST if found is None else found)
     return equal + 2 * ndtr(-distance / smallest), distance
