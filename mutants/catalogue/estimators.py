@@ -161,4 +161,12 @@ MUTANTS = (
         replacement="np.ceil(counts - too_high + _ROUNDING)",
         tests=("tests/histogram/test_distribution_ends.py::test_bounds_are_the_whole_numbers_inside",),
     ),
+    Mutant(
+        name="quantile-without-its-first-interval",
+        harm="A quantile may be below the stated edge by one interval.",
+        target="shuffledp.histogram.distribution:Distribution.quantile",
+        pattern="self._edge(low - 1)",
+        replacement="self._edge(low)",
+        tests=("tests/histogram/test_distribution_ends.py::test_the_ends_of_a_quantile_between_edges",),
+    ),
 )

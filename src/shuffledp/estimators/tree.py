@@ -197,7 +197,7 @@ def _log_risk(tilts: Numbers, sums: Tilted) -> Numbers:
 N = TypeVar("N", np.int64, np.float64)
 
 MOST_LEAVES = 1 << 20
-"""The most leaves of a tree: a band has a number for each, and more would take minutes."""
+"""The most leaves of a tree: a band has several numbers for each, and is computed in seconds."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -249,9 +249,20 @@ def distributions_for(target: Target, *, messages: float | None, error: float | 
     return min(found, key=lambda option: (_error(option, target), option.messages))
 
 
+def of_everyone(distributions: SparseNoise, target: Target) -> SparseNoise:
+    """Return the noise of all people together, given the noise of the honest ones."""
+    try:
+        return distributions.scaled(target.users / target.honest)
+    except ParameterError:
+        raise ParameterError(
+            f"with only {target.honest:,} honest people among {target.users:,}, all together must make more "
+            "noise than can be computed: more of them must be honest"
+        ) from None
+
+
 def _error(distributions: SparseNoise, target: Target) -> float:
     """The simultaneous error of this noise of the honest people."""
-    total, values = distributions.scaled(target.users / target.honest), target.values_per_person
+    total, values = of_everyone(distributions, target), target.values_per_person
     estimator = PairedCounts(pairs=total.pairs, lone=total.lone, people=target.users, values_per_person=values)
     return estimator.error(beta=_BETA, bins=target.cells, occupied=min(values * target.users, target.cells))
 
