@@ -1,8 +1,11 @@
-"""Largest error of the distribution function: our trees, OpenDP's central tree, and sums over a flat histogram."""
+"""Ranges: time of plans and releases, and the largest error of the distribution function beside OpenDP's central tree
+and sums over a flat histogram.
+"""
 
 import json
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import numpy as np
@@ -11,6 +14,7 @@ from benchmarks.peers import interpreter
 from benchmarks.timing import table
 from shuffledp.protocols import LaplaceHistogram, Ranges, Target
 from shuffledp.protocols.ranges import candidates
+from shuffledp.release.ranges import plan_ranges
 
 ENVIRONMENT = Path(__file__).parent.parent / ".bench-opendp"
 OPENDP = ("opendp==0.16.0", "numpy")
@@ -62,7 +66,32 @@ def rows(python):
             yield f"{leaves:,}", name, branching, f"{error:,.1f}", f"{error / reference:.2f}", bound_text
 
 
+def seconds(function):
+    """Return the processor seconds of one run: results are cached, so a second run would take no time."""
+    start = time.process_time()
+    function()
+    return time.process_time() - start
+
+
+def time_rows():
+    for leaves in (10**4, 10**5, 10**6):
+        values = np.random.default_rng(0).integers(0, leaves, PEOPLE)
+        planned = Target(users=10**6, bins=leaves, epsilon=EPSILON, delta=DELTA)
+
+        def release(values=values, leaves=leaves):
+            protocol = Ranges.calibrate(users=PEOPLE, bins=leaves, epsilon=EPSILON, delta=DELTA)
+            estimate = protocol.release(values, rng=np.random.default_rng(1))
+            return estimate.quantiles(), estimate.range(0, leaves // 2)
+
+        yield f"{leaves:,}", f"{seconds(lambda planned=planned: plan_ranges(planned)):.1f}", f"{seconds(release):.1f}"
+
+
 def main():
+    table(
+        "Ranges: processor seconds of a plan (10^6 people) and of a release (10^5 people), epsilon 1, delta 1e-6",
+        ["d", "plan", "release, quantiles and a range"],
+        time_rows(),
+    )
     print("installing OpenDP, at the first run only", file=sys.stderr)
     python = interpreter(ENVIRONMENT, OPENDP)
     table(

@@ -44,6 +44,14 @@ MUTANTS = (
         tests=("tests/protocols/shuffled/test_blanket.py::test_the_upper_bound_is_its_definition",),
     ),
     Mutant(
+        name="lower-bound-rounded-up",
+        harm="A lower bound on delta is above the smallest delta.",
+        target="shuffledp.accounting.loss:PrivacyLoss.lowest_delta",
+        pattern="gain - PRIVACY_LOSS * mass",
+        replacement="gain + PRIVACY_LOSS * mass",
+        tests=("tests/protocols/shuffled/test_blanket.py::test_the_lower_bound_is_never_above_the_truth",),
+    ),
+    Mutant(
         name="calibrated-for-twice-delta",
         harm="Coin noise is calibrated for twice the requested delta.",
         target="shuffledp.accounting.calibration:smallest_probability",

@@ -19,6 +19,7 @@ from shuffledp.accounting.amplification import (
     unavoidable_epsilon,
 )
 from shuffledp.errors import ParameterError
+from shuffledp.noise.binomial import round_up_to_grid
 from shuffledp.paper.finite_randomizer import exact_delta, shuffled_distribution, worst_delta
 from shuffledp.protocols import HadamardResponse, RandomizedResponse, UnaryEncoding
 from tests.oracles.exact import exact_exp
@@ -320,6 +321,27 @@ def test_the_bounds_are_in_order(users, local_epsilon):
     low, high = Amplification(local_epsilon=local_epsilon, users=users).delta_of_bound(tight)
     assert high <= 1e-6
     assert low == pytest.approx(high, rel=0.01)
+
+
+@pytest.mark.parametrize("local_epsilon", [2.0**-38, 0.3, 3.0])
+@pytest.mark.parametrize("delta", [1e-13, 1e-6, 0.01])
+def test_no_randomizer_has_less_than_the_unavoidable_epsilon(local_epsilon, delta):
+    """The delta of randomized response among zeros is larger at that epsilon, in fractions, down to rounding."""
+    users = 12
+    found = unavoidable_epsilon(local_epsilon=local_epsilon, users=users, delta=delta)
+    truth = exact_shuffled_delta(found, Fraction(round_up_to_grid(1 / (1 + math.exp(local_epsilon)))), users)
+    assert found == 0 or truth >= delta
+
+
+@pytest.mark.slow
+def test_the_lower_number_of_a_merged_bound_is_below_the_unmerged_one(monkeypatch):
+    settings = {"local_epsilon": 2.0, "users": 3000, "telling": 0.25, "covered": 1.0}
+    monkeypatch.setattr(amplification, "_BLOCK_WIDTH", 0.0)
+    monkeypatch.setattr(amplification, "_THINNED_BLOCKS", (4000, 4000))
+    _, exact = Amplification(**settings).delta_of_bound(0.1)
+    monkeypatch.setattr(amplification, "_THINNED_BLOCKS", (12, 12))
+    low, high = Amplification(**settings).delta_of_bound(0.1)
+    assert 0.1 * exact < low < exact < high
 
 
 def test_the_closed_form_says_where_it_holds():

@@ -29,13 +29,12 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from shuffledp.accounting.blanket_curve import HiddenMessage, blocks
+from shuffledp.accounting.blanket_curve import BlanketCurve, HiddenMessage, blocks
 from shuffledp.accounting.curve import REPLACE_ONE, Curve
 from shuffledp.accounting.group_curve import GroupCurve, rows_of
 from shuffledp.accounting.rounding import SEVERAL_OPERATIONS
 from shuffledp.accounting.search import first_safe_from, last_safe_from, log_excess
 from shuffledp.errors import ParameterError
-from shuffledp.noise import Binomial
 from shuffledp.noise.binomial import GRID_BITS, round_up_to_grid
 from shuffledp.noise.distribution import TAIL
 from shuffledp.validation import head_count, open_probability, real
@@ -156,7 +155,7 @@ class Amplification:
             return 0.0
         message = HiddenMessage(local_epsilon=self.local_epsilon, epsilon=epsilon)
         if self._thinned:
-            low, high = message.delta(*self._tellings)
+            low, high = message.delta(*(self._tellings if upper else self._tellings_of(self._copies[1])))
             return min(self._for_any.delta(epsilon), float(high.sum()) + 4 * TAIL) if upper else float(low.sum())
         first, last, mass = self._copies
         # every message is telling: all copies, and always the person's own
@@ -211,7 +210,11 @@ class Amplification:
 
     @cached_property
     def _tellings(self) -> _Tellings:
-        """The distribution of the number of telling messages, for every block of C, which counts as its first value.
+        """The number of telling messages if every block of C counts as its first value."""
+        return self._tellings_of(self._copies[0])
+
+    def _tellings_of(self, copies: NDArray[np.int64]) -> _Tellings:
+        """The distribution of the number of telling messages, for one number of copies C of every block.
 
         Let f be the distribution of the number of telling ones among the C copies. There are n telling messages with
         probability t f(n - 1) if the person's own is one of them, and (1 - t) f(n) if not. Each is multiplied by the
@@ -219,7 +222,7 @@ class Amplification:
         """
         t = self.telling
         totals, with_owns, withouts = [], [], []
-        distributions = _binomials(self._copies[0].tolist(), self._telling_share)
+        distributions = _binomials(copies.tolist(), self._telling_share)
         for (first, f), mass in zip(distributions, self._copies[2].tolist(), strict=True):
             totals.append(np.arange(first, first + f.size + 1))
             with_owns.append(mass * t * np.append(0.0, f))
@@ -294,27 +297,13 @@ def blanket_epsilon(*, local_epsilon: float, users: int, delta: float) -> float 
 def unavoidable_epsilon(*, local_epsilon: float, users: int, delta: float) -> float:
     """A lower bound for all randomizers: the epsilon of binary randomized response if all others hold 0."""
     flip = round_up_to_grid(1 / (1 + math.exp(local_epsilon)))
-    distribution = np.ones(1) if users == 1 else Binomial(trials=users - 1, probability=flip).window.pmf
-    before, after = np.append(distribution, 0.0), np.append(0.0, distribution)
-    zero, one = (1 - flip) * before + flip * after, flip * before + (1 - flip) * after
-    # the likelihood ratio grows with the number of ones, so the best events are "at least k" and "at most k"
-    ratio = np.log(one / zero)
-    at_least = [np.append(np.cumsum(distribution[::-1])[::-1], 0.0) for distribution in (one, zero)]
-    at_most = [np.append(0.0, np.cumsum(distribution)) for distribution in (zero, one)]
-
-    def reached(epsilon: float) -> float:
-        many, few = int(np.searchsorted(ratio, epsilon, side="right")), int(np.searchsorted(ratio, -epsilon))
-        return max(
-            float(gained[at] - math.exp(epsilon) * lost[at])
-            for (gained, lost), at in ((at_least, many), (at_most, few))
-        )
-
-    if reached(0.0) <= delta:
+    curve = BlanketCurve(users=users, flip_probability=flip, shifts=1)
+    if curve.lowest_delta(0.0) <= delta:
         return 0.0
     low, high = 0.0, local_epsilon  # too little, and enough
     while high - low > _TOLERANCE * max(high, 1e-6):
         middle = (low + high) / 2
-        low, high = (middle, high) if reached(middle) > delta else (low, middle)
+        low, high = (middle, high) if curve.lowest_delta(middle) > delta else (low, middle)
     return low
 
 

@@ -28,7 +28,7 @@ from shuffledp.accounting import rounding
 from shuffledp.accounting.curve import REPLACE_ONE, Curve
 from shuffledp.accounting.group_curve import GroupCurve, rows_of
 from shuffledp.accounting.loss import PrivacyLoss
-from shuffledp.accounting.rounding import LOWER_BOUND
+from shuffledp.accounting.rounding import WINDOW_SUM
 from shuffledp.accounting.search import smallest_epsilon
 from shuffledp.errors import ParameterError
 from shuffledp.noise import Binomial, half_binomial
@@ -190,11 +190,20 @@ class BlanketCurve:
         epsilon = _not_negative(epsilon)
         up, down = self._real_losses
         reached = max(
-            (float(up.delta(epsilon)), float(down.delta(epsilon)))
+            (float(up.lowest_delta(epsilon)), float(down.lowest_delta(epsilon)))
             if self.shifts == 1
-            else (up.delta_with(up, epsilon), down.delta_with(down, epsilon))
+            else (up.lowest_delta_with(up, epsilon), down.lowest_delta_with(down, epsilon))
         )
-        return max(0.0, reached * (1 - LOWER_BOUND) - 2 * TAIL)
+        # at either end of the window, the other distribution lacks at most TAIL for each moved bit
+        return max(
+            0.0, reached * (1 - WINDOW_SUM) - 2 * self.shifts * TAIL * math.exp(min(epsilon, self._largest_loss))
+        )
+
+    @property
+    def _largest_loss(self) -> float:
+        """The largest loss of all moved bits together: each was flipped or not."""
+        flip = self.flip_probability
+        return self.shifts * (math.log1p(-flip) - math.log(flip))
 
     def epsilon(self, delta: float) -> float:
         """The smallest epsilon that the upper bound gives."""

@@ -67,15 +67,28 @@ class PrivacyLoss:
 
     def delta(self, epsilon: float | NDArray[np.float64]) -> NDArray[np.float64]:
         """The exact delta(epsilon) of this pair, plus the allowance for rounding; any real epsilon."""
+        gain, mass = self._gain(epsilon)
+        return np.maximum(gain, 0) + PRIVACY_LOSS * mass + self.infinity
+
+    def lowest_delta(self, epsilon: float | NDArray[np.float64]) -> NDArray[np.float64]:
+        """The delta(epsilon) of the finite losses, less the allowance for rounding: never above the exact one."""
+        gain, mass = self._gain(epsilon)
+        return np.maximum(gain - PRIVACY_LOSS * mass, 0)
+
+    def _gain(self, epsilon: float | NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """P(event) - e^epsilon Q(event), and P(event), of the event that the loss exceeds epsilon."""
         above = np.searchsorted(self.losses, epsilon, side="right")
         mass = self._mass_from[above]
-        gain = mass - np.exp(np.minimum(epsilon, _LARGEST_EXPONENT)) * self._other_mass_from[above]
-        return np.maximum(gain, 0) + PRIVACY_LOSS * mass + self.infinity
+        return mass - np.exp(np.minimum(epsilon, _LARGEST_EXPONENT)) * self._other_mass_from[above], mass
 
     def delta_with(self, other: PrivacyLoss, epsilon: float) -> float:
         """The exact delta(epsilon) of both pairs together: E over this loss of the other's delta(epsilon - loss)."""
         rest = other.delta(epsilon - self.losses)
         return float(self.masses @ rest) * (1 + PRIVACY_LOSS) + self.infinity
+
+    def lowest_delta_with(self, other: PrivacyLoss, epsilon: float) -> float:
+        """The same without the infinite losses, rounded down."""
+        return float(self.masses @ other.lowest_delta(epsilon - self.losses)) * (1 - PRIVACY_LOSS)
 
     @property
     def mean(self) -> float:

@@ -25,7 +25,6 @@ __all__ = [
     "HALF_BINOMIAL_GROWTH",
     "LARGE_LOGARITHMS",
     "LOG_RATIO",
-    "LOWER_BOUND",
     "PRIVACY_LOSS",
     "PROMISED_DELTA",
     "PURE_DELTA",
@@ -71,10 +70,6 @@ moves it by a few 1e-16."""
 
 PURE_DELTA = 4 * PRIVACY_LOSS
 """Absolute: what a computed curve gives where the true delta is 0: it is raised by PRIVACY_LOSS for each shift."""
-
-LOWER_BOUND = 1e-9
-"""A lower bound on delta is lowered by this: more than PRIVACY_LOSS raises it, which it is computed with, and far less
-than what separates it from the upper bound."""
 
 LOG_RATIO = 1e-12
 """Absolute: the logarithm of a ratio of neighbouring probabilities that is compared with a threshold. An outcome this

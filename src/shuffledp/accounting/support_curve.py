@@ -85,7 +85,7 @@ class SupportCurve:
         epsilon = _checked(epsilon)
         t, loss = self.support, math.expm1(epsilon)
         dropped = self._among_noise
-        expected, unresolved = 0.0, dropped.mass_below + dropped.mass_above
+        expected, summed, unresolved = 0.0, 0.0, dropped.mass_below + dropped.mass_above
         for number, probability in enumerate(dropped.pmf.tolist(), start=dropped.first):
             if number == self.noise_messages:  # no noise message is left
                 unresolved += probability
@@ -93,7 +93,9 @@ class SupportCurve:
             among_kept = SupportCurve(noise_messages=self.noise_messages - number, elements=self.elements)
             own_is_kept, own_is_dropped = among_kept._delta_from_below(epsilon), -loss * among_kept._event(epsilon)
             expected += probability * ((1 - t) * own_is_kept + t * own_is_dropped)
-        return max(0.0, expected * (1 - WINDOW_SUM) - loss * unresolved)
+            summed += probability * ((1 - t) * abs(own_is_kept) - t * own_is_dropped)
+        # terms of both signs may cancel, their rounding does not
+        return max(0.0, expected - WINDOW_SUM * summed - loss * unresolved)
 
     @cached_property
     def _among_noise(self) -> Window:

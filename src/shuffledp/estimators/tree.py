@@ -31,6 +31,7 @@ the second recovers about 1 / (t sqrt(2 pi v)). Every t > 0 gives a valid bound:
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TypeVar
@@ -56,7 +57,7 @@ _STEP_UP = 1.002
 _MOST_TO_SPARE = 0.1
 """The most that the logarithm of a risk may be below the request before its tilt is improved: 0.5 % of a width."""
 
-_ROUNDING = 1e-9
+ROUNDING = 1e-9
 """The margin of the logarithm of a risk, and the relative margin of a width. Measured: 1e-12."""
 
 
@@ -93,44 +94,23 @@ class LinearErrors:
         noisy = np.flatnonzero(self.variances > 0)
         if noisy.size:
             some = self if noisy.size == found.size else self._pick(noisy)
-            found[noisy] = some._above(distribution, np.log(np.broadcast_to(risks, found.shape)[noisy]) - _ROUNDING)
+            found[noisy] = some._above(distribution, np.log(np.broadcast_to(risks, found.shape)[noisy]) - ROUNDING)
         return found
 
     def _above(self, distribution: TiltedDistribution, log_risks: Numbers) -> Numbers:
         # at its largest tilt a sum has no moments
         limit = np.asarray(distribution.largest_tilt / np.abs(self.coefficients).max(axis=0))
-        tilts = self._first_tilts(distribution, log_risks, limit)
-        sums = self._tilted(distribution, tilts)
-        means, spare = sums.mean, log_risks - _log_risk(tilts, sums)
-        poor = np.flatnonzero((spare < 0) | (spare > _MOST_TO_SPARE))
+        cubes = np.einsum("ij,ij->j", self.numbers, np.abs(self.coefficients) ** 3)
+        tilts = first_tilts(distribution, self._power_sums, cubes, log_risks, limit)
+        bounds, good = first_bounds(tilts, self._tilted(distribution, tilts), log_risks)
+        poor = np.flatnonzero(~good)
         if poor.size:
-            means[poor] = self._pick(poor)._searched(distribution, log_risks[poor], tilts[poor], limit[poor])
-        return np.asarray(means * (1 + _ROUNDING))
+            searched = self._pick(poor)._searched(distribution, log_risks[poor], tilts[poor], limit[poor])
+            bounds[poor] = searched * (1 + ROUNDING)
+        return bounds
 
-    def _first_tilts(self, distribution: TiltedDistribution, log_risks: Numbers, limit: Numbers) -> Numbers:
-        """The best tilts if the noise had only its first cumulants; nearly the best ones if it is large."""
-        from scipy.special import ndtri_exp
-
-        orders = range(2, 2 + len(distribution.cumulants))
-        sums = [np.einsum("ij,ij->j", self.numbers, self.coefficients**order) for order in orders]
-        scaled = [cumulant * total for cumulant, total in zip(distribution.cumulants, sums, strict=True)]
-        third = distribution.tilted(np.zeros(1)).third * np.einsum(
-            "ij,ij->j", self.numbers, np.abs(self.coefficients) ** 3
-        )
-
-        def series(tilts: Numbers, derivative: int) -> Numbers:
-            parts = (
-                k * tilts ** (n - derivative) / math.factorial(n - derivative)
-                for n, k in zip(orders, scaled, strict=True)
-            )
-            return np.asarray(sum(parts))
-
-        tilts = np.minimum(np.maximum(1.0, -ndtri_exp(np.minimum(log_risks, -1.0))) / np.sqrt(scaled[0]), limit / 2)
-        for _ in range(_NEWTON_STEPS):
-            variance = np.maximum(series(tilts, 2), scaled[0] / 2)
-            guess = Tilted(cumulant=series(tilts, 0), mean=series(tilts, 1), variance=variance, third=third)
-            tilts = _next(tilts, guess, log_risks, limit)
-        return np.asarray(np.minimum(_STEP_UP * tilts, (tilts + limit) / 2))
+    def _power_sums(self, order: int) -> Numbers:
+        return np.asarray(np.einsum("ij,ij->j", self.numbers, self.coefficients**order))
 
     def _searched(
         self, distribution: TiltedDistribution, log_risks: Numbers, tilts: Numbers, limit: Numbers
@@ -160,6 +140,45 @@ class LinearErrors:
         )
 
 
+def first_tilts(
+    distribution: TiltedDistribution,
+    power_sums: Callable[[int], Numbers],
+    cubes: Numbers,
+    log_risks: Numbers,
+    limit: Numbers,
+) -> Numbers:
+    """The best tilts if the noise had only its first cumulants; nearly the best ones if it is large.
+
+    `power_sums` are the sums of a power of the coefficients, `cubes` of their absolute third powers. Tilts stay below
+    `limit`.
+    """
+    from scipy.special import ndtri_exp
+
+    orders = range(2, 2 + len(distribution.cumulants))
+    scaled = [cumulant * power_sums(order) for order, cumulant in zip(orders, distribution.cumulants, strict=True)]
+    third = distribution.tilted(np.zeros(1)).third * cubes
+
+    def series(tilts: Numbers, derivative: int) -> Numbers:
+        total = np.zeros(tilts.size)
+        for n, k in zip(reversed(orders), reversed(scaled), strict=True):
+            total = total * tilts + k / math.factorial(n - derivative)
+        return np.asarray(total * tilts ** (2 - derivative))
+
+    tilts = np.minimum(np.maximum(1.0, -ndtri_exp(np.minimum(log_risks, -1.0))) / np.sqrt(scaled[0]), limit / 2)
+    for _ in range(_NEWTON_STEPS):
+        variance = np.maximum(series(tilts, 2), scaled[0] / 2)
+        guess = Tilted(cumulant=series(tilts, 0), mean=series(tilts, 1), variance=variance, third=third)
+        tilts = _next(tilts, guess, log_risks, limit)
+    return np.asarray(np.minimum(_STEP_UP * tilts, (tilts + limit) / 2))
+
+
+def first_bounds(tilts: Numbers, sums: Tilted, log_risks: Numbers) -> tuple[Numbers, NDArray[np.bool_]]:
+    """The bounds that these tilts give, and whether each holds and is nearly the best."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        spare = log_risks - _log_risk(tilts, sums)
+    return np.asarray(sums.mean * (1 + ROUNDING)), (spare >= 0) & (spare <= _MOST_TO_SPARE)
+
+
 def _next(tilts: Numbers, sums: Tilted, log_risks: Numbers, limit: Numbers) -> Numbers:
     """Newton's next tilts, with bounded steps."""
     step = (_log_risk(tilts, sums) - log_risks) / (tilts * sums.variance + 1 / tilts)
@@ -178,7 +197,7 @@ def _log_risk(tilts: Numbers, sums: Tilted) -> Numbers:
 N = TypeVar("N", np.int64, np.float64)
 
 MOST_LEAVES = 1 << 20
-"""The most leaves of a tree: a band has a number for each, and more would take minutes."""
+"""The most leaves of a tree: a band has several numbers for each, and is computed in seconds."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -279,16 +298,38 @@ class Tree:
     @cached_property
     def variances(self) -> tuple[Numbers, ...]:
         """The variance s of the upward estimate of each node, level by level, if one noise has variance 1."""
-        upwards = [np.ones(self.leaves)]
-        for _ in range(self.levels - 1):
-            below = self._sums(upwards[-1])
-            upwards.append(below / (1 + below))
-        return tuple(upwards[::-1])
+        return tuple(self.variance(level, np.arange(size)) for level, size in enumerate(self.sizes))
 
     @cached_property
     def shares(self) -> tuple[Numbers, ...]:
         """The share of a parent's difference that goes to each node, level by level."""
-        return tuple(s / self._to_children(self._sums(s), s.size) for s in self.variances)
+        return tuple(self.share(level, np.arange(size)) for level, size in enumerate(self.sizes))
+
+    @cached_property
+    def end_variances(self) -> tuple[tuple[float, float], ...]:
+        """For each level, the variance s of its nodes, and of its last node, which may have fewer below it."""
+        upwards = [(1.0, 1.0)]
+        for level in range(self.levels - 1, 0, -1):
+            upwards.append(tuple(below / (1 + below) for below in self._sums_below(level, upwards[-1])))  # type: ignore[arg-type]
+        return tuple(upwards[::-1])
+
+    def variance(self, level: int, nodes: NDArray[np.int64]) -> Numbers:
+        """The variance s of some nodes of a level, counted from 0."""
+        usual, last = self.end_variances[level]
+        return np.where(nodes == self.sizes[level] - 1, last, usual)
+
+    def share(self, level: int, nodes: NDArray[np.int64]) -> Numbers:
+        """The share of their parent's difference that goes to some nodes of a level."""
+        usual, last = self._sums_below(level, self.end_variances[level])
+        parents = self.sizes[level - 1] if level else 1
+        below = np.where(nodes // self.branching == parents - 1, last, usual)
+        return np.asarray(self.variance(level, nodes) / below)
+
+    def _sums_below(self, level: int, variances: tuple[float, float]) -> tuple[float, float]:
+        """V of a parent of nodes of this level, and of the last parent."""
+        usual, last = variances
+        parents = self.sizes[level - 1] if level else 1
+        return self.branching * usual, (self.sizes[level] - self.branching * (parents - 1) - 1) * usual + last
 
     def _by_level(self, numbers: Numbers) -> list[Numbers]:
         return np.split(numbers, self.starts[1:])

@@ -23,24 +23,23 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
+from shuffledp.accounting.search import first_safe_from, log_excess
 from shuffledp.estimators.base import Estimator, every_bin
+from shuffledp.estimators.power_sums import Expansion, PowerSums, has_polynomials
 from shuffledp.estimators.tree import LinearErrors, Numbers, Tree
 from shuffledp.histogram.estimate import Intervals
 from shuffledp.histogram.ordered_estimate import rising_band, whole_bounds
 from shuffledp.histogram.tally import Tally
 from shuffledp.noise.distribution import TiltedDistribution
 
-Expansion = list[tuple[float, int]]
-"""The error of an upward estimate: coefficients of noises with multiplicities."""
-
-_NUMBERS_AT_ONCE = 1 << 16
-"""The number of coefficients held at a time, so that they stay in the cache."""
+_PLACES_AT_ONCE = 1 << 14
+"""The number of places that are bounded at a time: their power sums take 2 MB."""
 
 _EQUAL_PART = 0.1
 """The share of the risk of many answers that is divided equally among them."""
 
-_FARTHEST, _HALVINGS = 40.0, 24
-"""The end of the search for a common distance, in standard deviations, which no normal error reaches; and its steps."""
+_FARTHEST, _TOLERANCE = 40.0, 2e-6
+"""The end of the search for a common distance, in standard deviations, which no normal error reaches; its tolerance."""
 
 _SMALLEST = 1e-6
 """Errors with a smaller share of the largest deviation need no part of the risk."""
@@ -78,12 +77,11 @@ def distribution_widths(tree: Tree, distribution: TiltedDistribution, *, risk: f
 
     if tree.leaves == 1:
         return np.empty(0), np.empty(0)
-    deviations = np.sqrt(distribution.variance * np.concatenate([errors.variances for _, errors in _blocks(tree)]))
+    deviations = _prefix_deviations(tree, distribution)
     found = []
     for _ in range(_DIVISIONS):
         risks, distance = _divided(deviations, risk)
-        parts = [np.array(alone(errors, distribution, risks=risks[at])) for at, errors in _blocks(tree)]
-        widths = np.concatenate(parts, axis=1)
+        widths = _prefix_widths(tree, distribution, risks)
         found.append(widths)
         if widths.max() <= _AS_PLANNED * distance:
             break
@@ -92,12 +90,41 @@ def distribution_widths(tree: Tree, distribution: TiltedDistribution, *, risk: f
     return high, low
 
 
-def _blocks(tree: Tree) -> Iterator[tuple[slice, LinearErrors]]:
-    """The errors at the places 1 .. leaves - 1, in blocks, since each has many coefficients."""
-    size = max(1, _NUMBERS_AT_ONCE // (2 * tree.levels * (tree.levels + 1)))
-    for start in range(0, tree.leaves - 1, size):
-        stop = min(start + size, tree.leaves - 1)
-        yield slice(start, stop), prefix_errors(tree, np.arange(start + 1, stop + 1))
+def normal_width(tree: Tree, distribution: TiltedDistribution, *, risk: float) -> float:
+    """The largest width of `distribution_widths` if all errors were normal, which takes far less time to compute."""
+    return _divided(_prefix_deviations(tree, distribution), risk)[1] if tree.leaves > 1 else 0.0
+
+
+def _prefix_deviations(tree: Tree, distribution: TiltedDistribution) -> Numbers:
+    """The standard deviations of the errors at the places 1 .. leaves - 1."""
+    variances = [
+        sum(times * factors**2 * sum(number * c**2 for c, number in expansion) for expansion, factors, times in groups)
+        for groups in (_groups(tree, places, left=1.0, leaf=0.0) for places in _blocks(tree))
+    ]
+    return np.sqrt(distribution.variance * np.concatenate(variances))
+
+
+def _prefix_widths(tree: Tree, distribution: TiltedDistribution, risks: Numbers) -> Numbers:
+    """Bounds on the errors at the places 1 .. leaves - 1, too high and too low, each with its own risk."""
+    parts = [_widths_at(tree, places, distribution, risks[places - 1]) for places in _blocks(tree)]
+    return np.concatenate(parts, axis=1)
+
+
+def _widths_at(tree: Tree, places: NDArray[np.int64], distribution: TiltedDistribution, risks: Numbers) -> Numbers:
+    if not has_polynomials(distribution):
+        return np.array(alone(prefix_errors(tree, places), distribution, risks=risks))
+    sums = PowerSums.of(_groups(tree, places, left=1.0, leaf=0.0), size=places.size)
+    too_high = sums.above(distribution, risks / 2, exact=lambda some: prefix_errors(tree, places[some]))
+    too_low = sums.reversed.above(
+        distribution, risks / 2, exact=lambda some: prefix_errors(tree, places[some]).reversed
+    )
+    return np.array([too_high, too_low])
+
+
+def _blocks(tree: Tree) -> Iterator[NDArray[np.int64]]:
+    """The places 1 .. leaves - 1, in blocks, since each has many coefficients."""
+    for start in range(1, tree.leaves, _PLACES_AT_ONCE):
+        yield np.arange(start, min(start + _PLACES_AT_ONCE, tree.leaves))
 
 
 def leaf_widths(tree: Tree, distribution: TiltedDistribution, *, risk: float) -> tuple[Numbers, Numbers]:
@@ -137,26 +164,39 @@ def _divided(deviations: Numbers, risk: float) -> tuple[Numbers, float]:
     widest intervals are then narrower than with equal parts, by up to a tenth, and the intervals of other answers
     hardly wider.
     """
-    from scipy.special import ndtr
+    from scipy.special import ndtr, ndtri
 
     equal = np.full(deviations.size, _EQUAL_PART * risk / deviations.size)
-    low, high = 0.0, _FARTHEST * float(deviations.max())
-    smallest = np.maximum(deviations, high * _SMALLEST)
-    for _ in range(_HALVINGS):
-        middle = (low + high) / 2
-        enough = 2 * ndtr(-middle / smallest).sum() <= (1 - _EQUAL_PART) * risk if high else True
-        low, high = (low, middle) if enough else (middle, high)
-    return equal + 2 * ndtr(-high / smallest), high
+    by_need = (1 - _EQUAL_PART) * risk
+    largest = float(deviations.max())
+    if not largest:
+        return equal, 0.0
+    smallest = np.maximum(deviations, _FARTHEST * largest * _SMALLEST)
+
+    def excess(distance: float) -> float:
+        needed = 2 * ndtr(-distance * largest / smallest).sum()
+        return log_excess(float(needed), by_need)
+
+    # enough if all deviations were the largest one, and not much more than needed
+    start = -float(ndtri(by_need / 2 / deviations.size))
+    found = first_safe_from(excess, start, stride=0.5, least=0.0, most=_FARTHEST, tolerance=_TOLERANCE)
+    distance = largest * (_FARTHEST if found is None else found)
+    return equal + 2 * ndtr(-distance / smallest), distance
 
 
 def _along_paths(tree: Tree, at: NDArray[np.int64], *, left: float, leaf: float) -> LinearErrors:
     """The coefficients of all noises, in groups of equal ones."""
-    groups = list(_groups(tree, at, left=left, leaf=leaf))
-    coefficients, numbers = (np.array([group[part] for group in groups]) for part in (0, 1))
-    return LinearErrors(coefficients=coefficients, numbers=numbers)
+    coefficients, numbers = [], []
+    for expansion, factors, times in _groups(tree, at, left=left, leaf=leaf):
+        coefficients += [coefficient * factors for coefficient, _ in expansion]
+        numbers += [number * times for _, number in expansion]
+    return LinearErrors(coefficients=np.array(coefficients), numbers=np.array(numbers))
 
 
-def _groups(tree: Tree, at: NDArray[np.int64], *, left: float, leaf: float) -> Iterator[tuple[Numbers, Numbers]]:
+def _groups(
+    tree: Tree, at: NDArray[np.int64], *, left: float, leaf: float
+) -> Iterator[tuple[Expansion, Numbers, Numbers]]:
+    """The errors Z of siblings and the own noises along the paths: their expansions, coefficients and numbers."""
     entering = _entering(tree, at, left=left, leaf=leaf)
     regular, last = _expansions(tree)
     inherited = np.zeros(at.size)
@@ -166,24 +206,27 @@ def _groups(tree: Tree, at: NDArray[np.int64], *, left: float, leaf: float) -> I
         on_left, on_right = node - first, np.minimum(first + tree.branching, size) - node - 1
         with_last = (first + tree.branching >= size) & (node < size - 1) & (last[level] != regular[level])
         rest = inherited - entering[level]
-        for coefficient, number in regular[level]:
-            yield coefficient * (rest + left), number * on_left.astype(float)
-            yield coefficient * rest, number * (on_right - with_last).astype(float)
+        yield regular[level], rest + left, on_left.astype(float)
+        yield regular[level], rest, (on_right - with_last).astype(float)
         if with_last.any():
-            for coefficient, number in last[level]:
-                yield coefficient * rest, number * with_last.astype(float)
-        s, total = tree.variances[level][node], rest + entering[level + 1]
-        yield s * total, np.ones(at.size)
+            yield last[level], rest, with_last.astype(float)
+        s, total = tree.variance(level, node), rest + entering[level + 1]
+        yield _OWN, s * total, np.ones(at.size)
         inherited = (1 - s) * total
+
+
+_OWN: Expansion = [(1.0, 1)]
+"""The noise of a node itself."""
 
 
 def _entering(tree: Tree, at: NDArray[np.int64], *, left: float, leaf: float) -> list[Numbers]:
     """The numbers phi, from the root to the leaf."""
     upwards = [np.full(at.size, leaf)]
     for level in range(tree.levels - 1, -1, -1):
-        node, share = at // tree.widths[level], tree.shares[level]
+        node = at // tree.widths[level]
         first = node // tree.branching * tree.branching
-        upwards.append(left * (node - first) * share[first] + share[node] * upwards[-1])
+        below = tree.share(level, node) * upwards[-1]
+        upwards.append(left * (node - first) * tree.share(level, first) + below if left else below)
     return upwards[::-1]
 
 
@@ -192,7 +235,7 @@ def _expansions(tree: Tree) -> tuple[list[Expansion], list[Expansion]]:
     regular: list[Expansion] = [[(1.0, 1)]]
     last: list[Expansion] = [[(1.0, 1)]]
     for level in range(tree.levels - 2, -1, -1):
-        s, s_last = float(tree.variances[level][0]), float(tree.variances[level][-1])
+        s, s_last = tree.end_variances[level]
         below, below_last = regular[-1], last[-1]
         regular.append([(s, 1), *_scaled(below, 1 - s, tree.branching)])
         children = tree.sizes[level + 1] - tree.branching * (tree.sizes[level] - 1)

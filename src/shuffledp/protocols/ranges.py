@@ -13,7 +13,7 @@ import math
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from functools import cached_property, partial
+from functools import cached_property, lru_cache, partial
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -23,7 +23,7 @@ from shuffledp.accounting.curve import Curve, Guarantee
 from shuffledp.errors import DataError, ParameterError, TooFewUsersError
 from shuffledp.estimators.base import ErrorBound, around_estimates
 from shuffledp.estimators.tree import Tree
-from shuffledp.estimators.tree_counts import TreeCounts, largest_deviation
+from shuffledp.estimators.tree_counts import TreeCounts, largest_deviation, normal_width
 from shuffledp.formatting import ShortRepr
 from shuffledp.histogram.domain import Domain
 from shuffledp.histogram.estimate import Estimate
@@ -125,8 +125,13 @@ class Ranges(ShortRepr):
     @classmethod
     def _with_curator(cls, shuffled: list[Self], trees: list[Tree], target: Target) -> Self:
         """Return the protocol with the narrower band: shuffled noise, if it exists, or a curator's noise."""
-        options = [*shuffled, *cls._fewest_levels(trees, target, LaplaceHistogram)]
-        return min(options, key=lambda option: option.range_error(_BETA))
+        curated = cls._fewest_levels(trees, target, LaplaceHistogram)
+        if shuffled and curated:
+            # the tails of Laplace noise are heavier than normal
+            least = normal_width(curated[0].tree, curated[0].nodes.noise, risk=_BETA)
+            if least > shuffled[0].range_error(_BETA):
+                return shuffled[0]
+        return min([*shuffled, *curated], key=lambda option: option.range_error(_BETA))
 
     @classmethod
     def _fewest_levels(
@@ -361,6 +366,7 @@ class Ranges(ShortRepr):
         )
 
 
+@lru_cache(maxsize=16)
 def candidates(leaves: int) -> list[Tree]:
     """Trees of different heights with the smallest expected errors."""
     trees = {

@@ -22,14 +22,13 @@ from numpy.typing import NDArray
 
 from shuffledp.accounting.curve import PrivacyCurve
 from shuffledp.accounting.rounding import SCALED_DISTRIBUTIONS
-from shuffledp.errors import ParameterError
 from shuffledp.estimators.pairs import PairedCounts
 from shuffledp.histogram.facts import NoiseFacts, NoiseKind
 from shuffledp.histogram.tally import Tally
 from shuffledp.noise import CompoundPoisson
 from shuffledp.noise.compound_poisson import Clusters
 from shuffledp.protocols.protocol import MessageCount, bits_to_name, expected_messages
-from shuffledp.protocols.shuffled.sparse_noise import NoiseSearch, SparseNoise, distributions_for
+from shuffledp.protocols.shuffled.sparse_noise import NoiseSearch, SparseNoise, distributions_for, of_everyone
 from shuffledp.protocols.shuffled_histogram import ShuffledHistogram
 from shuffledp.protocols.target import Target
 
@@ -59,13 +58,7 @@ class SparseHistogram(ShuffledHistogram):
         """
         distributions = distributions_for(target, messages=messages, error=error)
         while True:
-            try:
-                everyone = distributions.scaled(target.users / target.honest)
-            except ParameterError:
-                raise ParameterError(
-                    f"with only {target.honest:,} honest people among {target.users:,}, all together must make more "
-                    "noise than can be computed: more of them must be honest"
-                ) from None
+            everyone = of_everyone(distributions, target)
             protocol = cls(
                 **target.settled,
                 pairs=everyone.pairs,

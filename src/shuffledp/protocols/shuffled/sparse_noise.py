@@ -5,6 +5,10 @@ nearly equal sizes around 1.3 / epsilon, which keeps the tail of M short for the
 the pairs decides the number of messages. Of the shapes tried, larger and more varied clusters, around 3 / epsilon, cost
 least where messages are few. Two rates remain. The rate of the pairs selects the trade-off between messages and error;
 the rate of the lone messages follows from the guarantee.
+
+Where lone clusters are small, narrower sizes can be better or far worse: clusters of two messages only would show
+whether a count is odd. Both shapes are calibrated and the smaller error wins, so that a larger epsilon or delta never
+has a larger error.
 """
 
 from __future__ import annotations
@@ -12,13 +16,12 @@ from __future__ import annotations
 import math
 from bisect import bisect_left
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cache, lru_cache
 
-from shuffledp.accounting import calibration
 from shuffledp.accounting.curve import Guarantee, PrivacyCurve, moved_bins
-from shuffledp.accounting.search import first_safe
+from shuffledp.accounting.search import first_safe, first_safe_from
 from shuffledp.errors import ParameterError
 from shuffledp.estimators.pairs import PairedCounts
 from shuffledp.noise import CompoundPoisson
@@ -45,6 +48,16 @@ _LEAST_REST = 0.01
 
 _TOLERANCE = 1e-4
 """The tolerance of the search for the largest possible share of pairs."""
+
+_RATE_STEP = 2e-4
+"""The step of the logarithm of a lone rate. The smallest sufficient step grows only with the noise that is needed; the
+result of a search with a tolerance also depends on its path."""
+
+_RATE_STRIDE = 0.1
+"""The first step of the search for a lone rate, in its logarithm."""
+
+_SMALL_CLUSTERS = 3.25
+"""The mean size of lone clusters from which on narrower ones are not tried: they were never better at delta 1e-6."""
 
 _RESOLUTION = 1e-3
 """The share of delta that composition may give up to stay fast."""
@@ -80,16 +93,29 @@ class NoiseSearch:
     """The trade-off between messages and error for one guarantee and number of values per person.
 
     The losses of K values spread like the loss of one value at epsilon / sqrt(K), for which the clusters are made.
+    `narrow` selects the shape of the lone clusters.
     """
 
     epsilon: float
     delta: float
     values: int = 1
+    narrow: bool = False
 
     @classmethod
     def resolving(cls, guarantee: Guarantee | None) -> NoiseSearch:
         """Return the search with a resolution for a guarantee, or for a very small delta without one."""
         return cls(epsilon=guarantee.epsilon, delta=guarantee.delta) if guarantee else cls(epsilon=1.0, delta=1e-12)
+
+    @property
+    def shapes(self) -> list[NoiseSearch]:
+        """The searches to compare: one for each shape of the lone clusters that can be the best."""
+        small = _lone_mean(self._one_value) <= _SMALL_CLUSTERS
+        return [replace(self, narrow=narrow) for narrow in ((False, True) if small else (False,))]
+
+    @property
+    def _one_value(self) -> float:
+        """The epsilon of one value with the same spread of losses."""
+        return self.epsilon / math.sqrt(self.values)
 
     @property
     def resolution(self) -> float:
@@ -98,7 +124,7 @@ class NoiseSearch:
 
     def distributions(self, pair_rate: float, lone_rate: float) -> SparseNoise:
         """Return the noise of two rates, with the two cluster shapes that depend on epsilon only."""
-        pairs, lone = _clusters(self.epsilon / math.sqrt(self.values))
+        pairs, lone = _clusters(self._one_value, self.narrow)
         return SparseNoise(
             pairs=_distribution(pair_rate, pairs),
             lone=_distribution(lone_rate, lone),
@@ -116,12 +142,19 @@ class NoiseSearch:
         none.
         """
         pair_rate = pairs * math.log(1 / self.delta)
-        rate = calibration.first_rate(
-            lambda rate: self.excess(self.distributions(pair_rate, rate)),
-            start=2 * math.log(1 / self.delta),
-            largest=_MOST_LONE,
+
+        def at_step(step: int) -> SparseNoise:
+            return self.distributions(pair_rate, math.exp(step * _RATE_STEP))
+
+        excess = cache(lambda step: self.excess(at_step(step)))
+        found = first_safe_from(
+            lambda logarithm: excess(math.ceil(logarithm / _RATE_STEP)),
+            math.log(2 * math.log(1 / self.delta)),
+            stride=_RATE_STRIDE,
+            most=math.log(_MOST_LONE),
+            tolerance=_RATE_STEP / 2,
         )
-        return None if rate is None else self.distributions(pair_rate, rate)
+        return None if found is None else at_step(math.ceil(found / _RATE_STEP))
 
     def within(self, messages: float) -> SparseNoise | None:
         """The smallest error for at most this number of noise messages per bin; None if the guarantee needs more.
@@ -179,18 +212,24 @@ def _distribution(rate: float, sizes: tuple[int, ...]) -> CompoundPoisson:
 
 
 @cache
-def _clusters(epsilon: float) -> tuple[tuple[int, ...], tuple[int, ...]]:
+def _clusters(epsilon: float, narrow: bool) -> tuple[tuple[int, ...], tuple[int, ...]]:
     """The cluster sizes of the pairs and of the lone messages.
 
-    Means in units of 1 / epsilon and shapes are the best of a coarse grid at four epsilons (delta 1e-6). Where clusters
-    are smaller than 2, whole sizes matter and a narrower distribution is better.
+    Means in units of 1 / epsilon and shapes are the best of a coarse grid at four epsilons (delta 1e-6). The narrow
+    clusters are for means below 2, where whole sizes matter.
     """
-    lone = max(1.0, 1.3 / epsilon, min(1.6, 1.6 / epsilon))
-    return gamma_sizes(mean=max(1.0, 3 / epsilon), shape=4.0), gamma_sizes(mean=lone, shape=20.0 if lone > 2 else 40.0)
+    mean, shape = _lone_mean(epsilon), 20.0
+    if narrow:
+        mean, shape = max(mean, min(1.6, 1.6 / epsilon)), 40.0
+    return gamma_sizes(mean=max(1.0, 3 / epsilon), shape=4.0), gamma_sizes(mean=mean, shape=shape)
+
+
+def _lone_mean(epsilon: float) -> float:
+    return max(1.0, 1.3 / epsilon)
 
 
 _BETA = 0.05
-"""The failure probability of the requested error."""
+"""The failure probability of the error that is requested or compared."""
 
 
 def distributions_for(target: Target, *, messages: float | None, error: float | None) -> SparseNoise:
@@ -198,14 +237,34 @@ def distributions_for(target: Target, *, messages: float | None, error: float | 
     search = NoiseSearch(epsilon=target.epsilon, delta=target.delta, values=target.values_per_person)
     if messages is not None and error is not None:
         raise ParameterError("give messages or error, not both: each decides the other")
-    if messages is not None:
-        return _within_messages(search, messages, bins_per_person=Fraction(target.cells, target.honest))
     if error is not None:
         return _within_error(search, error, target)
-    distributions = search.cheapest(start=KNEE)
-    if distributions is None:
+    if messages is not None:
+        options = _within_messages(search, messages, bins_per_person=Fraction(target.cells, target.honest))
+    else:
+        options = [shape.cheapest(start=KNEE) for shape in search.shapes]
+    found = [option for option in options if option]
+    if not found:
         raise _no_noise(search)
-    return distributions
+    return min(found, key=lambda option: (_error(option, target), option.messages))
+
+
+def of_everyone(distributions: SparseNoise, target: Target) -> SparseNoise:
+    """Return the noise of all people together, given the noise of the honest ones."""
+    try:
+        return distributions.scaled(target.users / target.honest)
+    except ParameterError:
+        raise ParameterError(
+            f"with only {target.honest:,} honest people among {target.users:,}, all together must make more "
+            "noise than can be computed: more of them must be honest"
+        ) from None
+
+
+def _error(distributions: SparseNoise, target: Target) -> float:
+    """The simultaneous error of this noise of the honest people."""
+    total, values = of_everyone(distributions, target), target.values_per_person
+    estimator = PairedCounts(pairs=total.pairs, lone=total.lone, people=target.users, values_per_person=values)
+    return estimator.error(beta=_BETA, bins=target.cells, occupied=min(values * target.users, target.cells))
 
 
 def _no_noise(search: NoiseSearch) -> ParameterError:
@@ -215,41 +274,38 @@ def _no_noise(search: NoiseSearch) -> ParameterError:
     )
 
 
-def _within_messages(search: NoiseSearch, messages: float, *, bins_per_person: Fraction) -> SparseNoise:
-    """The noise with the smallest error for at most this number of messages per person."""
-    budget = math.inf if messages == math.inf else (real("messages", messages) - search.values) / float(bins_per_person)
-    distributions = search.within(budget) if budget > 0 else None
-    if distributions is None and math.isinf(budget):
-        raise _no_noise(search)
-    if distributions is None:
-        cheapest = search.cheapest()
-        fewest = search.values + float(bins_per_person) * cheapest.messages if cheapest else math.inf
+def _within_messages(search: NoiseSearch, messages: float, *, bins_per_person: Fraction) -> list[SparseNoise | None]:
+    """For each shape, the noise with the smallest error for at most this number of messages per person."""
+    if messages == math.inf:
+        return [shape.within(math.inf) for shape in search.shapes]
+    budget = (real("messages", messages) - search.values) / float(bins_per_person)
+    options = [shape.within(budget) for shape in search.shapes] if budget > 0 else []
+    if not any(options):
+        cheapest = [found.messages for shape in search.shapes if (found := shape.cheapest())]
+        fewest = search.values + float(bins_per_person) * min(cheapest, default=math.inf)
         raise ParameterError(
             f"messages={messages:g} per person is too few for epsilon={search.epsilon:g}, delta={search.delta:g}: "
             f"needs about {fewest:.4g}"
         )
-    return distributions
+    return options
 
 
 def _within_error(search: NoiseSearch, error: float, target: Target) -> SparseNoise:
     """The noise with the fewest messages whose simultaneous error is at most the given one."""
     limit = real("error", error)
 
-    def simultaneous(distributions: SparseNoise | None) -> float:
-        if distributions is None:
-            return math.inf
-        total = distributions.scaled(target.users / target.honest)
-        values = target.values_per_person
-        estimator = PairedCounts(pairs=total.pairs, lone=total.lone, people=target.users, values_per_person=values)
-        return estimator.error(beta=_BETA, bins=target.cells, occupied=min(values * target.users, target.cells))
+    def error_of(distributions: SparseNoise | None) -> float:
+        return math.inf if distributions is None else _error(distributions, target)
 
-    # the error decreases as pairs are added
-    at = bisect_left(PAIR_RATES, True, key=lambda pairs: simultaneous(search.at(pairs)) <= limit)
-    distributions = search.cheapest(start=at)
-    if distributions is None:
-        smallest = simultaneous(search.at(PAIR_RATES[-1]))
+    def fewest(shape: NoiseSearch) -> SparseNoise | None:
+        # the error decreases as pairs are added
+        return shape.cheapest(start=bisect_left(PAIR_RATES, True, key=lambda pairs: error_of(shape.at(pairs)) <= limit))
+
+    found = [option for shape in search.shapes if (option := fewest(shape))]
+    if not found:
+        smallest = min(error_of(shape.at(PAIR_RATES[-1])) for shape in search.shapes)
         raise ParameterError(
             f"error={limit:g} people is too small for epsilon={search.epsilon:g}, delta={search.delta:g}: "
             f"the smallest possible is {smallest:.0f}"
         )
-    return distributions
+    return min(found, key=lambda option: option.messages)
