@@ -195,4 +195,12 @@ MUTANTS = (
             "tests/accounting/test_participation.py::test_the_true_number_is_hardly_ever_excluded_and_few_others_are_kept",
         ),
     ),
+    Mutant(
+        name="large-delta-called-strong",
+        harm="People are told that a guarantee is strong whose delta is large.",
+        target="shuffledp.accounting.strength:Strength.of",
+        pattern="epsilon <= largest_epsilon and delta <= largest_delta",
+        replacement="epsilon <= largest_epsilon",
+        tests=("tests/accounting/test_strength.py::test_the_vectors_follow_the_rule",),
+    ),
 )

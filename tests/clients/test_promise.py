@@ -222,13 +222,14 @@ def test_the_verdicts_are_the_same_in_the_same_words():
     vectors = [vector for vector in read("promises.json") if "a few hundred people" in vector["name"]]
     assert {vector["protocol"]["name"] for vector in vectors} == set(CODECS)
     cases = [{**vector, **verdict} for vector in vectors for verdict in vector["verdicts"]]
-    assert [found["refused"] for found in in_node(cases)] == [case["refused"] for case in cases]
+    assert in_node(cases) == [{name: case[name] for name in ("refused", "strength")} for case in cases]
 
 
 NOT_A_NUMBER = """
-import { asked, refusal } from "./promise.js";
+import { asked, judged } from "./promise.js";
 const task = asked(JSON.parse(process.argv[1]));
-process.stdout.write(refusal({ ...task, guarantee: { ...task.guarantee, epsilon: NaN } }) ?? "kept");
+const { refused } = judged({ ...task, guarantee: { ...task.guarantee, epsilon: NaN } });
+process.stdout.write(refused ?? "kept");
 """
 
 

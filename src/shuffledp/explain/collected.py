@@ -129,7 +129,10 @@ def _people(number: int) -> str:
 
 def _trust(facts: Collected) -> str:
     servers = "the shuffler" if facts.shufflers == 1 else f"all {facts.shufflers} shufflers"
-    return f"Nobody can tell who sent what unless {servers} and the analyzer work together."
+    return (
+        f"Answers stay private unless {servers} and the analyzer work together, the server of a survey page changed "
+        "that page, or most reports of a batch were made up."
+    )
 
 
 def _refusals(refused: Mapping[str, int]) -> str:

@@ -149,7 +149,7 @@ def _guarantee(release: Release) -> dict[str, Any] | None:
     if guarantee is None:
         return None
     return {
-        "protection": Protection.of(guarantee.epsilon, guarantee.delta),
+        "protection": Protection.of(guarantee),
         "curve": privacy_curve(release),
         "exact": release.privacy.exact,
         "neighbours": release.privacy.neighbours,

@@ -56,7 +56,11 @@ def test_the_page_before_the_first_release(tmp_path, monkeypatch, kept):
         assert "No release yet." in home.text
         assert "There is no release yet" in page.text
         assert "Once 2,000 people have answered" in page.text
-        assert "strong protection (epsilon 1, delta 1e-6)" in page.text
+        fold = "<details><summary>For experts: the exact promise</summary>\n<p>Kept: at epsilon 1, delta is at most "
+        in_view, experts = page.text.split(fold)
+        assert "strong protection. Your answer makes any published result up to 2.72 times more likely" in in_view
+        assert "epsilon" not in in_view
+        assert "the task claims 1e-6" in experts
         assert kept.task.name in page.text
 
     visit(monkeypatch, settings, test)
