@@ -83,4 +83,21 @@ MUTANTS = (
         replacement="replace(protocol, honest_users=None)",
         tests=("tests/ledger/test_ledger.py::test_only_the_noise_of_honest_people_counts_against_the_limit",),
     ),
+    Mutant(
+        name="busy-ledger-ignored",
+        harm="A release is made that the ledger could not enter.",
+        target="shuffledp.ledger.ledger:Spending._enter",
+        pattern="self._number = self._ledger.spend(protocol, what=what, entry=entry)",
+        replacement="with suppress(DataError):\n"
+        "    self._number = self._ledger.spend(protocol, what=what, entry=entry)",
+        tests=("tests/ledger/test_release.py::test_a_release_without_an_entry_is_not_made",),
+    ),
+    Mutant(
+        name="spent-elsewhere-rounded-down",
+        harm="Less counts than was spent by other programs.",
+        target="shuffledp.ledger.ledger:Ledger.spend_elsewhere",
+        pattern="float(curve.stated_epsilon)",
+        replacement="int(1000 * curve.stated_epsilon) / 1000",
+        tests=("tests/ledger/test_ledger.py::test_what_was_spent_elsewhere_is_entered_exactly",),
+    ),
 )
