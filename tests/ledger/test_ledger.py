@@ -381,6 +381,13 @@ def test_damaged_files_are_refused(ledger, path, statements):
         Ledger(path)
 
 
+def test_every_connection_waits_for_the_disk(ledger, path):
+    """An entry that is lost in a power failure would be spent twice; 3 is EXTRA."""
+    with store._connected(path, patience=1) as connection:
+        assert connection.execute("PRAGMA synchronous").fetchone() == (3,)
+        assert connection.execute("PRAGMA journal_mode").fetchone() == ("delete",)
+
+
 def test_a_file_that_lost_its_end_is_refused(ledger, path):
     fill(ledger, 3)
     path.write_bytes(path.read_bytes()[:-4096])

@@ -18,6 +18,7 @@ from tests.collect.web.console.test_sessions import Clock
 
 from shuffledp import Ledger
 from shuffledp.collect.server.auth import Accepted, new_token
+from shuffledp.collect.web.caches import LedgerStatus
 from shuffledp.collect.web.sessions import IDLE, LIFETIME, MOST_WRONG, TOO_MANY, Sessions
 
 
@@ -376,3 +377,13 @@ def test_a_missing_ledger_is_shown(monkeypatch, kept, settings):
         assert "started without a ledger" in (await person.signed_in("/operator")).text
 
     visit(monkeypatch, settings, test)
+
+
+def test_the_standing_of_a_ledger_follows_its_entries(tmp_path):
+    ledger = Ledger.create(tmp_path / "l.ledger", epsilon=3, delta=1e-5, population="people")
+    status = LedgerStatus(tmp_path / "l.ledger")
+    assert status._look().entries == ()
+    ledger.spend_elsewhere(epsilon=1, delta=1e-7, what="a model")
+    assert [entry.what for entry in status._look().entries] == ["a model"]
+    (tmp_path / "l.ledger").unlink()
+    assert status._look() == "unreadable"
