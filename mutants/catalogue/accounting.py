@@ -203,4 +203,12 @@ MUTANTS = (
         replacement="epsilon <= largest_epsilon",
         tests=("tests/accounting/test_strength.py::test_the_vectors_follow_the_rule",),
     ),
+    Mutant(
+        name="printed-epsilon-rounded-down",
+        harm="A computed epsilon is printed smaller than it is.",
+        target="shuffledp.formatting:privacy_figure",
+        pattern="share_at_most(figure, digits=_COMPUTED_DIGITS)",
+        replacement="f'{figure:.6g}'",
+        tests=("tests/test_formatting.py::test_requested_figures_are_unchanged_and_computed_ones_rounded_up",),
+    ),
 )

@@ -191,4 +191,12 @@ MUTANTS = (
         replacement="1",
         tests=("tests/collect/analyzer/test_counting.py::test_a_batch_without_all_of_its_noise_is_refused",),
     ),
+    Mutant(
+        name="pin-by-first-digits",
+        harm="An attacker finds a task with weaker noise whose id begins like the pinned one.",
+        target="shuffledp.collect.client.client:check_pin",
+        pattern="text.lower() != task.name",
+        replacement="text.lower()[:8] != task.name[:8]",
+        tests=("tests/collect/client/test_client.py::test_a_pinned_task_is_the_only_one_that_is_answered",),
+    ),
 )

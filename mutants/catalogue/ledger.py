@@ -100,4 +100,20 @@ MUTANTS = (
         replacement="int(1000 * curve.stated_epsilon) / 1000",
         tests=("tests/ledger/test_ledger.py::test_what_was_spent_elsewhere_is_entered_exactly",),
     ),
+    Mutant(
+        name="ledger-does-not-wait-for-disk",
+        harm="An entry is lost in a power failure, and its budget is spent again.",
+        target="shuffledp.ledger.store:_connected",
+        pattern="'PRAGMA synchronous = EXTRA'",
+        replacement="'PRAGMA synchronous = OFF'",
+        tests=("tests/ledger/test_ledger.py::test_every_connection_waits_for_the_disk",),
+    ),
+    Mutant(
+        name="spent-shown-rounded-down",
+        harm="Readers of a ledger see a smaller epsilon than was spent.",
+        target="shuffledp.explain.ledger:summary",
+        pattern="share_at_most(standing.epsilon, digits=3)",
+        replacement="f'{standing.epsilon:.3g}'",
+        tests=("tests/explain/test_ledger.py::test_what_is_spent_is_never_shown_smaller",),
+    ),
 )

@@ -1,10 +1,14 @@
 """A task as text for the people who answer it."""
 
+import re
+
 import pytest
 from msgspec.structs import replace
 
-from shuffledp.collect.task.task import Claim
-from shuffledp.explain.task import about, details, guarantee, summary
+from shuffledp.collect.task.guarantee import Promise
+from shuffledp.collect.task.task import BETA, Claim
+from shuffledp.explain.collected import Collected, collected_notes
+from shuffledp.explain.task import about, checked, details, guarantee, summary
 from tests.collect.tasks import small_task
 
 
@@ -50,3 +54,34 @@ def test_a_false_guarantee_has_no_strength():
     assert parts["For experts"].startswith("The task claims delta=1e-09 at epsilon=0.01")
     for text in (guarantee(broken), parts["Guarantee"], parts["For experts"]):
         assert not [word for word in ("strong", "moderate") if word in text]
+
+
+@pytest.mark.parametrize("reached", [1.0001e-6, 9.994e-7, 2.4649e-9, 1e-20])
+def test_a_computed_delta_is_never_shown_smaller(reached):
+    said = checked(Promise(epsilon=1.0, delta=1e-5, reached=reached, exact=True))
+    (shown,) = re.findall(r"delta is at most (\S+) \(computed exactly\)", said)
+    assert reached <= float(shown) <= 1.011 * reached
+
+
+def test_errors_are_never_shown_smaller():
+    task = small_task(protocol="dummy-poisson").task
+    error = task.protocol.error(BETA).simultaneous
+    assert error % 1  # otherwise nothing is rounded
+    for said in (summary(task)["Accuracy"], details(task)["Accuracy"]):
+        (shown,) = re.findall(r"±([\d,]+) people", said)
+        assert error <= int(shown.replace(",", "")) < error + 1
+
+
+@pytest.mark.parametrize("chance", [1.0001e-14, 9.94e-15])
+def test_the_chance_of_drawing_again_is_never_shown_smaller(chance):
+    facts = Collected(
+        task="t", protocol="dummy", false_positives=True, answers=3, batches=1, users=200, honest_users=200,
+        shufflers=1, admission="anybody", most_messages=9, padded=False, chance_of_more=chance, refused={},
+        surplus=False, short=False,
+    )  # fmt: skip
+    notes = " ".join(collected_notes(facts))
+    (shown,) = re.findall(r"with probability at most (\S+), which", notes)
+    assert chance <= float(shown) <= 1.11 * chance
+    assert (
+        "Answers stay private unless the shuffler and the analyzer work together, the server of a survey page" in notes
+    )
