@@ -75,13 +75,14 @@ def test_errors_are_never_shown_smaller():
 @pytest.mark.parametrize("chance", [1.0001e-14, 9.94e-15])
 def test_the_chance_of_drawing_again_is_never_shown_smaller(chance):
     facts = Collected(
-        task="t", protocol="dummy", false_positives=True, answers=3, batches=1, users=200, honest_users=200,
+        task="t", protocol="dummy", false_positives=True, answers=3, batches=1, users=250, honest_users=250,
         shufflers=1, admission="anybody", most_messages=9, padded=False, chance_of_more=chance, refused={},
         surplus=False, short=False,
     )  # fmt: skip
     notes = " ".join(collected_notes(facts))
     (shown,) = re.findall(r"with probability at most (\S+), which", notes)
     assert chance <= float(shown) <= 1.11 * chance
+    assert "and 3 forged reports (1 %) by at most 27 people" in notes
     assert (
         "Answers stay private unless the shuffler and the analyzer work together, the server of a survey page" in notes
     )
