@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from shuffledp.accounting.curve import Guarantee
+from shuffledp.accounting.strength import MODERATE, STRONG, Strength
 from shuffledp.collect.task import schema
 from shuffledp.collect.task.guarantee import People, check_promise, read_protocol, write_parameters
 from shuffledp.errors import BrokenPromiseError
@@ -107,15 +108,35 @@ def protocol_of(vector: dict[str, Any], claim: dict[str, str]) -> ShuffledHistog
     return read_protocol(vector["protocol"]["name"], vector["protocol"]["parameters"], people)
 
 
-def refusal(vector: dict[str, Any], verdict: dict[str, Any]) -> str | None:
-    """Return the error for a claim that is not kept or is weaker than allowed, or None."""
+def judged(vector: dict[str, Any], verdict: dict[str, Any]) -> dict[str, str | None]:
+    """Return the error for a claim that is not kept or is weaker than allowed, and the strength of any other."""
     at_most = verdict["at_most"] and (float(verdict["at_most"][0]), float(verdict["at_most"][1]))
     protocol = protocol_of(vector, verdict["guarantee"])
     try:
-        check_promise(protocol, most_messages=verdict["most_messages"], at_most=at_most)
+        promise = check_promise(protocol, most_messages=verdict["most_messages"], at_most=at_most)
     except BrokenPromiseError as error:
-        return str(error)
-    return None
+        return {"refused": str(error), "strength": None}
+    return {"refused": None, "strength": promise.strength}
+
+
+def strengths() -> list[dict[str, Any]]:
+    """Return the strength of guarantees on both sides of every limit."""
+    epsilons, deltas = (
+        [low, *_beside(one), *_beside(other), high]
+        for low, one, other, high in (
+            (1e-3, STRONG[0], MODERATE[0], 50.0),
+            (1e-20, STRONG[1], MODERATE[1], 0.5),
+        )
+    )
+    return [
+        {"epsilon": repr(epsilon), "delta": repr(delta), "strength": Strength.of(epsilon, delta)}
+        for epsilon in epsilons
+        for delta in deltas
+    ]
+
+
+def _beside(limit: float) -> tuple[float, float, float]:
+    return math.nextafter(limit, 0), limit, math.nextafter(limit, math.inf)
 
 
 def computed(inputs: dict[str, Any]) -> dict[str, Any]:
@@ -126,7 +147,7 @@ def computed(inputs: dict[str, Any]) -> dict[str, Any]:
         "exact": protocol.privacy.exact,
         "delta_at": {epsilon: protocol.privacy.delta(float(epsilon)) for epsilon in EPSILONS},
         "chance_of_more": {most: chance_of_more(protocol, int(most)) for most in inputs["chance_of_more"]},
-        "verdicts": [{**verdict, "refused": refusal(inputs, verdict)} for verdict in inputs["verdicts"]],
+        "verdicts": [{**verdict, **judged(inputs, verdict)} for verdict in inputs["verdicts"]],
     }
 
 
@@ -187,7 +208,7 @@ def _around(vector: dict[str, Any], epsilon: str, most: int) -> Iterator[dict[st
     while high - low > CLOSE / 10:
         middle = (low + high) / 2
         claim = {"epsilon": epsilon, "delta": schema.decimal_text(math.exp(middle))}
-        kept = refusal(vector, {"guarantee": claim, "most_messages": most, "at_most": None}) is None
+        kept = judged(vector, {"guarantee": claim, "most_messages": most, "at_most": None})["refused"] is None
         low, high = (low, middle) if kept else (middle, high)
     for factor in _FACTORS:
         delta = math.exp(high) * factor

@@ -20,7 +20,7 @@ from typing import Any
 ROOT = Path(__file__).parent.parent
 sys.path.insert(0, str(ROOT))
 
-from scripts.promise_vectors import promises  # noqa: E402
+from scripts.promise_vectors import promises, strengths  # noqa: E402
 from tests.collect.crypto.hpke_by_hand import sealed_by_hand  # noqa: E402
 
 from shuffledp.collect.crypto.batch import BatchHead  # noqa: E402
@@ -403,6 +403,7 @@ def vectors(folder: Path) -> dict[str, Any]:
         "tasks.json": list(tasks_vectors(tasks)),
         "corrupted-tasks.json": list(corrupted_tasks(tasks)),
         "promises.json": promises(folder),
+        "strengths.json": strengths(),
         "numbers.json": numbers_vectors(),
         "answers.json": list(answers_vectors(tasks)),
         "lists.json": lists_vectors(),

@@ -13,6 +13,7 @@ from shuffledp.formatting import (
     magnitude,
     people_at_most,
     percent_at_most,
+    privacy_figure,
     share_at_most,
 )
 
@@ -26,6 +27,27 @@ def test_a_printed_number_of_people_is_an_upper_bound(bound: float) -> None:
 def test_a_printed_share_is_an_upper_bound_and_close(bound: float, digits: int) -> None:
     printed = Fraction(share_at_most(bound, digits=digits))
     assert Fraction(repr(bound)) <= printed <= Fraction(bound) * (1 + Fraction(11, 10**digits))
+
+
+@given(figure=st.floats(1e-20, 60))
+def test_a_printed_privacy_figure_is_an_upper_bound_and_close(figure: float) -> None:
+    printed = float(privacy_figure(figure))
+    assert figure <= printed <= figure * (1 + 2e-5)
+
+
+@pytest.mark.parametrize(
+    ("figure", "printed"),
+    [
+        (1.0, "1"),
+        (0.1, "0.1"),
+        (1e-6, "1e-6"),
+        (1.23456789, "1.23456789"),
+        (1.0000001234, "1.00001"),
+        (2 / 3, "0.666667"),
+    ],
+)
+def test_requested_figures_are_unchanged_and_computed_ones_rounded_up(figure: float, printed: str) -> None:
+    assert privacy_figure(figure) == printed
 
 
 @pytest.mark.parametrize(("bound", "printed"), [(0.1, "0.1"), (0.30000000000000004, "0.31"), (1e-6, "1e-6"), (0, "0")])

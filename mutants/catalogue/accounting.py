@@ -269,4 +269,20 @@ MUTANTS = (
             "tests/accounting/test_participation.py::test_the_true_number_is_hardly_ever_excluded_and_few_others_are_kept",
         ),
     ),
+    Mutant(
+        name="large-delta-called-strong",
+        harm="People are told that a guarantee is strong whose delta is large.",
+        target="shuffledp.accounting.strength:Strength.of",
+        pattern="epsilon <= largest_epsilon and delta <= largest_delta",
+        replacement="epsilon <= largest_epsilon",
+        tests=("tests/accounting/test_strength.py::test_the_vectors_follow_the_rule",),
+    ),
+    Mutant(
+        name="printed-epsilon-rounded-down",
+        harm="A computed epsilon is printed smaller than it is.",
+        target="shuffledp.formatting:privacy_figure",
+        pattern="share_at_most(figure, digits=_COMPUTED_DIGITS)",
+        replacement="f'{figure:.6g}'",
+        tests=("tests/test_formatting.py::test_requested_figures_are_unchanged_and_computed_ones_rounded_up",),
+    ),
 )

@@ -431,4 +431,12 @@ MUTANTS = (
         replacement="lot_key(bytes(32), task.id)",
         tests=("tests/collect/batch_files/test_mixing.py::test_the_id_of_a_batch_is_keyed",),
     ),
+    Mutant(
+        name="pin-by-first-digits",
+        harm="An attacker finds a task with weaker noise whose id begins like the pinned one.",
+        target="shuffledp.collect.client.client:check_pin",
+        pattern="text.lower() != task.name",
+        replacement="text.lower()[:8] != task.name[:8]",
+        tests=("tests/collect/client/test_client.py::test_a_pinned_task_is_the_only_one_that_is_answered",),
+    ),
 )

@@ -107,4 +107,12 @@ MUTANTS = (
         replacement="reached > delta * (1 + PROMISED_DELTA)",
         tests=("tests/clients/test_promise.py::test_a_guarantee_that_is_not_a_number_is_refused",),
     ),
+    Mutant(
+        name="javascript-large-delta-called-strong",
+        harm="A browser tells people that a guarantee is strong whose delta is large.",
+        target="clients/javascript/src/strength.js:strengthOf",
+        pattern="epsilon <= STRONG[0] && delta <= STRONG[1]",
+        replacement="epsilon <= STRONG[0]",
+        tests=("tests/clients/test_vectors_in_node.py::test_checks[promise.js]",),
+    ),
 )

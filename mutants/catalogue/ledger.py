@@ -83,4 +83,37 @@ MUTANTS = (
         replacement="replace(protocol, honest_users=None)",
         tests=("tests/ledger/test_ledger.py::test_only_the_noise_of_honest_people_counts_against_the_limit",),
     ),
+    Mutant(
+        name="busy-ledger-ignored",
+        harm="A release is made that the ledger could not enter.",
+        target="shuffledp.ledger.ledger:Spending._enter",
+        pattern="self._number = self._ledger.spend(protocol, what=what, entry=entry)",
+        replacement="with suppress(DataError):\n"
+        "    self._number = self._ledger.spend(protocol, what=what, entry=entry)",
+        tests=("tests/ledger/test_release.py::test_a_release_without_an_entry_is_not_made",),
+    ),
+    Mutant(
+        name="spent-elsewhere-rounded-down",
+        harm="Less counts than was spent by other programs.",
+        target="shuffledp.ledger.ledger:Ledger.spend_elsewhere",
+        pattern="float(curve.stated_epsilon)",
+        replacement="int(1000 * curve.stated_epsilon) / 1000",
+        tests=("tests/ledger/test_ledger.py::test_what_was_spent_elsewhere_is_entered_exactly",),
+    ),
+    Mutant(
+        name="ledger-does-not-wait-for-disk",
+        harm="An entry is lost in a power failure, and its budget is spent again.",
+        target="shuffledp.ledger.store:_connected",
+        pattern="'PRAGMA synchronous = EXTRA'",
+        replacement="'PRAGMA synchronous = OFF'",
+        tests=("tests/ledger/test_ledger.py::test_every_connection_waits_for_the_disk",),
+    ),
+    Mutant(
+        name="spent-shown-rounded-down",
+        harm="Readers of a ledger see a smaller epsilon than was spent.",
+        target="shuffledp.explain.ledger:summary",
+        pattern="share_at_most(standing.epsilon, digits=3)",
+        replacement="f'{standing.epsilon:.3g}'",
+        tests=("tests/explain/test_ledger.py::test_what_is_spent_is_never_shown_smaller",),
+    ),
 )

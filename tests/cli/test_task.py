@@ -67,8 +67,8 @@ def test_the_explanation_of_a_task(folder):
         "The number of people per answer: dark, light, system. Other answers are counted together as (other), and no "
         "answer as (none).",
         "batches of exactly 300 people",
-        "strong protection (epsilon 1, delta 1e-6)",
-        "up to 2.72 times more likely",
+        "strong protection. Your answer makes any published result up to 2.72 times more likely",
+        "Kept: at epsilon 1, delta is at most",
         "unless all 3 servers (http://127.0.0.1:1, https://two.example, http://127.0.0.1:3) cheat together",
         "the server of a survey page changes that page",
         "follow the protocol: at least 250 of 300.",

@@ -222,20 +222,28 @@ def test_the_verdicts_are_the_same_in_the_same_words():
     vectors = [vector for vector in read("promises.json") if "a few hundred people" in vector["name"]]
     assert {vector["protocol"]["name"] for vector in vectors} == set(CODECS)
     cases = [{**vector, **verdict} for vector in vectors for verdict in vector["verdicts"]]
-    assert [found["refused"] for found in in_node(cases)] == [case["refused"] for case in cases]
+    assert in_node(cases) == [{name: case[name] for name in ("refused", "strength")} for case in cases]
 
 
 NOT_A_NUMBER = """
-import { asked, refusal } from "./promise.js";
+import { asked, judged } from "./promise.js";
 const task = asked(JSON.parse(process.argv[1]));
-process.stdout.write(refusal({ ...task, guarantee: { ...task.guarantee, epsilon: NaN } }) ?? "kept");
+const claims = [{ epsilon: NaN }, { delta: NaN }, { epsilon: NaN, delta: NaN }, {}];
+const limits = [undefined, undefined, undefined, ["NaN", "0.01"], ["1", "NaN"]];
+const said = limits.map((limit, at) => {
+  return judged({ ...task, guarantee: { ...task.guarantee, ...claims[Math.min(at, 3)] } }, limit).refused ?? "kept";
+});
+process.stdout.write(JSON.stringify(said));
 """
 
 
 def test_a_guarantee_that_is_not_a_number_is_refused():
+    """In each of the three comparisons: most messages, the claim, and what a person allows."""
     script = NOT_A_NUMBER.replace("./promise.js", client_folder().joinpath("test", "promise.js").as_uri())
-    said = run_node("--input-type=module", "-e", script, json.dumps(coins(0.25, users=1000)))
-    assert b"which is weaker" in said
+    said = json.loads(run_node("--input-type=module", "-e", script, json.dumps(coins(0.25, users=1000))))
+    reasons = ("which is weaker", "is too small", "is too small", "that is allowed here", "that is allowed here")
+    for text, reason in zip(said, reasons, strict=True):
+        assert reason in text
 
 
 def test_the_chance_of_more_messages_is_never_below_the_truth():

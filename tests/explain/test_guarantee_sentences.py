@@ -168,7 +168,7 @@ def test_estimates_of_ranges_with_missing_people():
 @pytest.mark.parametrize("options", [{}, {"epsilon": 8}, {"shufflers": 2}])
 def test_tasks(options):
     task = small_task(**options).task
-    said = details(task)["Guarantee"]
+    said = " ".join(details(task)[title] for title in ("Guarantee", "For experts"))
     curve, claimed = task.protocol.privacy, task.guarantee
     found = check_text(said, curve, delta=claimed.delta, rows=None)
     assert found == {"rows", "times"}

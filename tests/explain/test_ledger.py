@@ -1,5 +1,10 @@
 """The state of a ledger as text."""
 
+import re
+from dataclasses import replace
+
+import pytest
+
 from shuffledp import Histogram, Ledger
 from shuffledp.explain.ledger import details, left, spent_note, summary
 from shuffledp.ledger import Spent
@@ -30,6 +35,30 @@ def test_a_ledger_with_a_release(tmp_path):
     note = spent_note(Spent(population="customers", number=1, standing=standing))
     assert note.startswith("Entry 1 of the ledger of customers: all releases together have epsilon 0.")
     assert note.endswith(f"Left: {left(standing)}.")
+
+
+@pytest.mark.parametrize("epsilon", [0.12341, 0.98741, 1.00001, 2.4649, 2.9999])
+def test_what_is_spent_is_never_shown_smaller(tmp_path, epsilon):
+    opened = ledger(tmp_path)
+    opened.spend_elsewhere(epsilon=0.1, delta=1e-7, what="a model")
+    small = epsilon * 1e-6
+    standing = replace(
+        opened.standing, epsilon=epsilon, delta=small, reached=2 * small, sum_of_epsilons=3 * epsilon,
+        sum_of_deltas=4 * small, budget=replace(opened.budget, by_results=True),
+    )  # fmt: skip
+    parts = details(standing)
+    found = [
+        *re.findall(r"spent epsilon (\S+) of", summary(standing)[0]),
+        *re.findall(r"have epsilon (\S+) of", spent_note(Spent(population="customers", number=1, standing=standing))),
+        *re.findall(r"gives epsilon (\S+) at", parts["Total"]),
+        *re.findall(r"and delta (\S+) at", parts["Total"]),
+        *re.findall(r"would be (\S+), of the deltas (\S+)\.", parts["Total"])[0],
+        *re.findall(r"at most (\S+) at", parts["Choices after seeing results"]),
+    ]
+    true = [epsilon, epsilon, epsilon, small, 3 * epsilon, 4 * small, 2 * small]
+    assert len(found) == len(true)
+    for text, bound in zip(found, true, strict=True):
+        assert bound <= float(text) <= 1.01 * bound
 
 
 def test_a_ledger_that_is_over_its_limit(tmp_path):

@@ -72,6 +72,9 @@ def test_protocols_are_made_anew_from_their_entries(name, ledger):
     ledger.spend(made, what=name, entry=CATALOGUE[name])
     assert ledger.entries[0].curve == made.privacy
     assert _same_kind(made, CATALOGUE[name], 0.7) == made
+    if CATALOGUE[name].model != "central":
+        fewer = CATALOGUE[name].make(replace(target, honest_users=15_000))
+        assert _same_kind(fewer, CATALOGUE[name], 0.7) == fewer
 
 
 @pytest.mark.slow
@@ -197,6 +200,14 @@ def test_what_was_spent_elsewhere_is_a_fact(ledger):
     assert standing.entries[1].people is None
     with pytest.raises(BudgetError):
         ledger.spend(HISTOGRAM, what="theme")
+
+
+@pytest.mark.parametrize(("epsilon", "delta"), [(0.123456789, 1.23456789e-7), (1.9999999, 0.0), (2, 1e-20)])
+def test_what_was_spent_elsewhere_is_entered_exactly(ledger, path, epsilon, delta):
+    ledger.spend_elsewhere(epsilon=epsilon, delta=delta, what="a model")
+    (entry,) = Ledger(path).entries
+    assert (entry.epsilon, entry.delta) == (epsilon, delta)
+    assert Ledger(path).total.epsilon(delta or 1e-20) >= epsilon * (1 - 1e-9)
 
 
 @pytest.mark.parametrize(
@@ -368,6 +379,13 @@ def test_damaged_files_are_refused(ledger, path, statements):
     changed(path, *statements)
     with pytest.raises(DataError, match="is damaged"):
         Ledger(path)
+
+
+def test_every_connection_waits_for_the_disk(ledger, path):
+    """An entry that is lost in a power failure would be spent twice; 3 is EXTRA."""
+    with store._connected(path, patience=1) as connection:
+        assert connection.execute("PRAGMA synchronous").fetchone() == (3,)
+        assert connection.execute("PRAGMA journal_mode").fetchone() == ("delete",)
 
 
 def test_a_file_that_lost_its_end_is_refused(ledger, path):

@@ -1,6 +1,8 @@
 """Releases against a ledger: entered before noise is drawn, and only then."""
 
 import json
+import sqlite3
+from contextlib import closing
 from datetime import date
 
 import pytest
@@ -97,6 +99,20 @@ def test_a_ledger_that_cannot_be_used_is_noticed_before_anything_is_read(tmp_pat
 
     with pytest.raises(DataError, match=r"there is no ledger .*none\.ledger"):
         private_histogram(values(), **GUARANTEE, ledger=tmp_path / "none.ledger")
+
+
+def test_a_release_without_an_entry_is_not_made(ledger, tmp_path, monkeypatch):
+    """Another process holds the lock: nothing is drawn."""
+    drawn = []
+    monkeypatch.setattr(Histogram, "_draw", lambda *_: drawn.append("noise"))
+    path = tmp_path / "people.ledger"
+    with closing(sqlite3.connect(path, isolation_level=None)) as other:
+        other.execute("BEGIN IMMEDIATE")
+        with pytest.raises(DataError, match="was locked by another process"):
+            private_histogram(VALUES, **GUARANTEE, protocol="hist", ledger=Ledger(path, patience=0.05))
+        other.execute("ROLLBACK")
+    assert drawn == []
+    assert ledger.entries == ()
 
 
 def test_a_release_is_not_lost_where_its_entry_cannot_be_marked(ledger, monkeypatch):

@@ -5,14 +5,16 @@ import { general, shareAtMost } from "./curve/words.js";
 import { chanceOfMore, seldomEnough } from "./curve/most_messages.js";
 import { PROMISED_DELTA } from "./curve/rounding.js";
 import { BrokenPromiseError } from "./errors.js";
+import { strengthOf } from "./strength.js";
 
 /** @typedef {import("./curve/curve.js").Asked} Asked */
 
 /**
  * (epsilon, delta) as claimed, and the delta that the parameters reach at this epsilon, never below the truth; `exact`
- * says that `reached` is the truth but for rounding, otherwise it is an upper bound.
+ * says that `reached` is the truth but for rounding, otherwise it is an upper bound. `strength` is that of the claim.
  *
- * @typedef {{epsilon: number, delta: number, reached: number, exact: boolean}} CheckedPromise
+ * @typedef {{epsilon: number, delta: number, reached: number, exact: boolean, strength: import("./strength.js").Strength}}
+ *   CheckedPromise
  */
 
 /**
@@ -50,5 +52,5 @@ export function checkPromise(task, atMost) {
       );
     }
   }
-  return { epsilon, delta, reached, exact: curve.exact };
+  return { epsilon, delta, reached, exact: curve.exact, strength: strengthOf(epsilon, delta) };
 }

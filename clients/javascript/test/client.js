@@ -71,6 +71,10 @@ const CHECKS = {
     const journal = newJournal();
     for (const pin of [names.small, names.small.toUpperCase()]) await Client.open(tasks.small, { journal, pin });
     await thrown(TaskError, /pinned: do not answer/, () => Client.open(tasks.other, { journal, pin: names.small }));
+    for (const at of [0, 31, 63]) { // an attacker can make tasks until most digits are alike
+      const pin = names.small.slice(0, at) + (names.small[at] === "0" ? "1" : "0") + names.small.slice(at + 1);
+      await thrown(TaskError, /pinned: do not answer/, () => Client.open(tasks.small, { journal, pin }));
+    }
   },
 
   async "a task at an address needs a pin and is checked against it"({ tasks, names, newJournal }) {
@@ -109,6 +113,18 @@ const CHECKS = {
     same(closed.reason, "closed", "the reason");
     const later = await thrown(UnreachableError, /opens at 2099/, () => Client.open(tasks.later, { journal }));
     same(later.reason, "not-yet-open", "the reason");
+  },
+
+  async "no report is made after closing, also by a client that was opened before"({ tasks, newJournal }) {
+    const [journal, { now }] = [newJournal(), Date];
+    const client = await Client.open(tasks.small, { journal });
+    try {
+      Date.now = () => client.task.closes.getTime() + 1000;
+      await thrown(RefusedError, /was closed/, () => client.report("dark"));
+    } finally {
+      Date.now = now;
+    }
+    same(await journal.read(client.task.name), null, "the journal");
   },
 
   async "what admits somebody is shown only where it is asked for"({ tasks, newJournal }) {

@@ -7,6 +7,7 @@ import { readDecimal } from "../src/exact.js";
 import { checkAtMost } from "../src/guarantee.js";
 import { readLaw } from "../src/parameters.js";
 import { checkPromise } from "../src/promise.js";
+import { strengthOf } from "../src/strength.js";
 
 /**
  * How far two programs may be apart, relative to a delta. Measured: 2e-12, where a delta of 1e-5 is the difference of
@@ -55,21 +56,38 @@ function* wrong(vector) {
     if (!agree(reached, delta)) yield `delta with at most ${most} messages is ${reached}, not ${delta}`;
   }
   for (const verdict of vector.verdicts) {
-    const said = refusal(asked(vector, verdict), verdict.at_most);
-    if (said !== verdict.refused) yield `${JSON.stringify(verdict)}: ${said}`;
+    const said = judged(asked(vector, verdict), verdict.at_most);
+    if (said.refused !== verdict.refused || said.strength !== verdict.strength) {
+      yield `${JSON.stringify(verdict)}: ${JSON.stringify(said)}`;
+    }
   }
 }
 
-/** What is said where a promise is refused, otherwise null. @param {any} task @param {string[] | null} [atMost] */
-export function refusal(task, atMost) {
+/**
+ * What is said where a promise is refused, otherwise its strength.
+ * @param {any} task
+ * @param {string[] | null} [atMost]
+ */
+export function judged(task, atMost) {
   try {
     const limit = /** @type {[number, number] | undefined} */ (atMost?.map(Number));
-    const { epsilon, delta, reached } = checkPromise(task, limit);
+    const { epsilon, delta, reached, strength } = checkPromise(task, limit);
     const kept = epsilon === task.guarantee.epsilon && delta === task.guarantee.delta && reached <= delta * (1 + 1e-9);
-    return kept ? null : "the promise is another one";
+    return { refused: kept ? null : "the promise is another one", strength };
   } catch (error) {
     const { name, message } = /** @type {Error} */ (error);
-    return name === "BrokenPromiseError" ? message : `${name}: ${message}`;
+    return { refused: name === "BrokenPromiseError" ? message : `${name}: ${message}`, strength: null };
+  }
+}
+
+/** @param {{epsilon: string, delta: string, strength: string}[]} vectors */
+function* otherStrengths(vectors) {
+  for (const { epsilon, delta, strength } of vectors) {
+    const found = strengthOf(Number(epsilon), Number(delta));
+    if (found !== strength) yield `epsilon ${epsilon} and delta ${delta} are ${found}, not ${strength}`;
+  }
+  for (const [epsilon, delta] of [[NaN, 1e-6], [1, NaN]]) {
+    if (strengthOf(epsilon, delta) !== "weak") yield `epsilon ${epsilon} and delta ${delta} are not weak`;
   }
 }
 
@@ -95,7 +113,7 @@ function* tooMuch(vector) {
   const laws = [wide, often].map((law) => ({ kind: "clusters", laws: { pairs: law, lone: law } }));
   for (const law of [coins, ...laws]) {
     const task = { ...asked(vector), users: 1e12, honestUsers: 1e12, law };
-    const said = refusal(task);
+    const { refused: said } = judged(task);
     if (!said?.includes("cannot be checked here")) yield `${law.kind}: ${said}`;
   }
 }
@@ -107,6 +125,8 @@ function* tooMuch(vector) {
 export async function check(load) {
   const vectors = await load("promises.json");
   const results = vectors.map((/** @type {any} */ vector) => of(vector.name, () => wrong(vector)));
+  const strengths = await load("strengths.json");
+  results.push(of("strengths", () => otherStrengths(strengths)));
   results.push(of("limits that are none", () => outOfRange()));
   results.push(of("too much to compute", () => tooMuch(vectors[0])));
   return results;

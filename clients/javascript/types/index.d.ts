@@ -79,6 +79,8 @@ export interface CheckedPromise {
   readonly reached: number;
   /** Whether that is exact; otherwise it is an upper bound. */
   readonly exact: boolean;
+  /** How well the claim protects one person: strong up to epsilon 1 and delta 1e-5, moderate up to 3 and 1e-3. */
+  readonly strength: "strong" | "moderate" | "weak";
 }
 
 /** A report that is in the journal, and what is inside, if it was made just now. */

@@ -15,6 +15,7 @@ from shuffledp.accounting.group_curve import REPLACE_ONE as REPLACE_ONE
 from shuffledp.accounting.group_curve import GroupCurve, replaced_rows, rows_of
 from shuffledp.accounting.loss import GridLoss, PrivacyLoss, sum_of
 from shuffledp.accounting.search import smallest_epsilon
+from shuffledp.accounting.strength import Strength
 from shuffledp.errors import MissingExtraError, ParameterError
 from shuffledp.formatting import privacy_figure as privacy_figure
 from shuffledp.noise import IntegerDistribution
@@ -31,6 +32,11 @@ class Guarantee:
 
     def __str__(self) -> str:
         return f"({privacy_figure(self.epsilon)}, {privacy_figure(self.delta)})-differential privacy"
+
+    @property
+    def strength(self) -> Strength:
+        """How well it protects one person: strong, moderate or weak."""
+        return Strength.of(self.epsilon, self.delta)
 
 
 _STEPS_PER_DEVIATION = 60

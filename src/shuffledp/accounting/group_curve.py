@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING
 
 from shuffledp.accounting.rounding import SEVERAL_OPERATIONS
 from shuffledp.accounting.search import first_safe, log_excess
+from shuffledp.accounting.strength import Strength
 from shuffledp.errors import ParameterError
 from shuffledp.validation import open_probability, real, whole
 
@@ -74,6 +75,11 @@ class GroupPrivacy:
     epsilon: float
     delta: float
     exact: bool
+
+    @property
+    def strength(self) -> Strength:
+        """How well it protects the person."""
+        return Strength.of(self.epsilon, self.delta)
 
 
 @lru_cache(maxsize=128)

@@ -85,8 +85,8 @@ def collected_notes(facts: Collected) -> Iterator[str]:
     yield f"The list of the {counted(facts.answers, 'possible answer')} is public."
     if facts.false_positives:
         yield (
-            "An estimate is the count minus the expected noise. If few people gave an answer, its estimate and its "
-            "interval can go below zero. Read a negative number as 0."
+            "An estimate is the count minus the expected noise. If few people gave an answer, its estimate can be "
+            "below zero. Read a negative number as 0."
         )
     if facts.ledger is not None:
         yield (
@@ -132,8 +132,8 @@ def _people(number: int) -> str:
 def _trust(facts: Collected) -> str:
     servers = "the shuffler" if facts.shufflers == 1 else f"all {facts.shufflers} shufflers"
     return (
-        f"Nobody can tell who sent what unless {servers} and the analyzer work together, or a shuffler throws away "
-        "everyone else's messages."
+        f"Answers stay private unless {servers} and the analyzer work together, a shuffler throws away everyone "
+        "else's messages, the server of a survey page changed that page, or most reports of a batch were made up."
     )
 
 

@@ -176,9 +176,9 @@ def _guarantee(release: Release) -> dict[str, Any] | None:
         return None
     several = release.group_privacy
     return {
-        "protection": Protection.of(guarantee.epsilon, guarantee.delta),
+        "protection": Protection.of(guarantee),
         "several": several,
-        "of_several": None if several is None else Protection.of(several.epsilon, several.delta),
+        "of_several": None if several is None else Protection.of(several),
         "curve": privacy_curve(release),
         "exact": release.privacy.exact,
         "neighbours": release.privacy.neighbours,

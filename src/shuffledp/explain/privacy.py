@@ -4,32 +4,41 @@ from __future__ import annotations
 
 import math
 from fractions import Fraction
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from shuffledp.formatting import privacy_figure, share_at_most
 
 if TYPE_CHECKING:
     from shuffledp.release.release import GroupPrivacy
 
-_STRONG = (1.0, 1e-5)
-"""Largest epsilon and delta called strong: no outcome becomes even three times as likely because of one person."""
 
-_MODERATE = (3.0, 1e-3)
-"""Largest epsilon and delta called moderate: an outcome can become 20 times as likely. Beyond that, an observer who
-thought an answer as likely as not can become 95% sure of it."""
+class Guaranteed(Protocol):
+    """A verified guarantee, of a release or of a task."""
+
+    @property
+    def epsilon(self) -> float:
+        """The epsilon that holds."""
+
+    @property
+    def delta(self) -> float:
+        """The delta that holds at this epsilon."""
+
+    @property
+    def strength(self) -> str:
+        """How well it protects one person: strong, moderate or weak."""
 
 
 class Protection(NamedTuple):
-    """A guarantee in everyday terms: `factor` and `chance` are bounds, rounded so that they hold."""
+    """A verified guarantee in everyday terms: `factor` and `chance` are bounds, rounded so that they hold."""
 
     factor: str
     chance: str
-    verdict: str
+    strength: str
 
     @classmethod
-    def of(cls, epsilon: float, delta: float) -> Protection:
-        """Describe an epsilon and a delta."""
-        return cls(times(epsilon), one_in(delta), verdict(epsilon, delta))
+    def of(cls, guarantee: Guaranteed) -> Protection:
+        """Describe a guarantee."""
+        return cls(times(guarantee.epsilon), one_in(guarantee.delta), guarantee.strength)
 
 
 def several_rows(found: GroupPrivacy, *, delta: float, things: str = "rows") -> str:
@@ -42,20 +51,15 @@ def several_rows(found: GroupPrivacy, *, delta: float, things: str = "rows") -> 
     return f"{who} has epsilon {figure} {where}"
 
 
-def verdict(epsilon: float, delta: float) -> str:
-    """Return "strong", "moderate" or "weak"."""
-    for word, (largest_epsilon, largest_delta) in (("strong", _STRONG), ("moderate", _MODERATE)):
-        if epsilon <= largest_epsilon and delta <= largest_delta:
-            return word
-    return "weak"
-
-
 def times(epsilon: float) -> str:
     """Return e^epsilon, rounded up, as the number before "times"."""
     if epsilon > 700:  # e^709 is the largest that a float holds
         return "any number of"
     factor = math.exp(epsilon)
-    return share_at_most(factor, digits=3) if factor < 100 else f"{math.ceil(factor):,}"
+    if factor < 100:
+        return share_at_most(factor, digits=3)
+    # of a number beyond a million nobody reads more than three digits, and a float does not know all of them
+    return f"{math.ceil(factor) if factor < 1e6 else int(float(share_at_most(factor, digits=3))):,}"
 
 
 def one_in(chance: float | str) -> str:

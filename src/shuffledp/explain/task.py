@@ -11,7 +11,7 @@ from shuffledp.collect.task.schema import NONE, OTHER, AnswerRange, AnswersElsew
 from shuffledp.collect.task.task import BETA, LONGEST_QUESTION, Place, Task
 from shuffledp.errors import BrokenPromiseError
 from shuffledp.explain.plan import warnings
-from shuffledp.explain.privacy import Protection, several_rows, verdict
+from shuffledp.explain.privacy import Protection, several_rows
 from shuffledp.formatting import (
     confidence_percent,
     counted,
@@ -22,6 +22,7 @@ from shuffledp.formatting import (
     percent_at_most,
     privacy_figure,
     readable,
+    sentence,
     share_at_most,
     shown,
 )
@@ -75,12 +76,13 @@ def details(task: Task, *, cost: Cost | None = None, now: datetime | None = None
     parts = {
         "Question": question(task),
         "What is counted": _counted(task),
-        "Guarantee": f"{guarantee(task)} {_NOT_HIDDEN}{_two_reports(task)}",
+        "Guarantee": _in_public(task),
+        "For experts": _for_experts(task),
         "Who must be trusted": _trust(task),
         "Who may answer": _ADMITTED[task.admission].format(honest=_honest(task)),
         "What leaves the device": _leaves(task),
         "Accuracy": _accuracy(task),
-        **({"Warning": " ".join(f"{text}." for text in found)} if (found := warnings_of(task)) else {}),
+        **({"Warning": f"{'. '.join([found[0], *map(sentence, found[1:])])}."} if (found := warnings_of(task)) else {}),
         "Open": f"{_times(task, now or datetime.now(UTC))}.",
     }
     if cost is not None:
@@ -137,7 +139,7 @@ def guarantee_about(task: Task, promise: Promise | None, broken: str | None = No
     return {
         "epsilon": task.guarantee.epsilon,
         "delta": task.guarantee.delta,
-        "protection": verdict(task.guarantee.epsilon, task.guarantee.delta),
+        "strength": promise and promise.strength,
         "kept": promise is not None,
         "reached_delta": promise and promise.reached,
         "exact": promise and promise.exact,
@@ -164,21 +166,35 @@ def guarantee(task: Task) -> str:
 
 
 def _two_reports(task: Task) -> str:
-    """The weaker guarantee of a person who answers twice; empty if the guarantee itself is not kept."""
-    if promise_of(task)[0] is None:
-        return ""
+    """The weaker guarantee of a person who answers twice."""
     found = several_rows(task.privacy_of_reports(2), delta=task.guarantee.delta, things="reports in one batch")
-    return f" It is for one report: {found}."
+    return f"This is for one report: {found}."
 
 
 def protection(promise: Promise) -> str:
-    """Return what a guarantee means for one person, and how strong it is."""
-    factor, chance, strength = Protection.of(promise.epsilon, promise.delta)
+    """Return how strong a guarantee is, with its figures, and what it means for one person."""
+    return f"{promise.strength} protection ({epsilon_delta(promise.epsilon, promise.delta)}). {_meaning(promise)}"
+
+
+def _meaning(promise: Promise) -> str:
+    factor, chance, _ = Protection.of(promise)
     exception = f", plus a chance of at most {chance}" if promise.delta else ""
     return (
-        f"{strength} protection ({epsilon_delta(promise.epsilon, promise.delta)}). Your answer makes any "
-        f"published result up to {factor} times more likely than another answer would{exception}."
+        f"Your answer makes any published result up to {factor} times more likely than another answer would{exception}."
     )
+
+
+def _in_public(task: Task) -> str:
+    """The guarantee without its figures, for readers who do not know them."""
+    promise, _ = promise_of(task)
+    if promise is None:
+        return "NOT KEPT: the noise of this task gives less protection than the task claims. Do not answer."
+    return f"{promise.strength} protection. {_meaning(promise)} {_NOT_HIDDEN}"
+
+
+def _for_experts(task: Task) -> str:
+    promise, broken = promise_of(task)
+    return f"{sentence(str(broken))}." if promise is None else f"{checked(promise)} {_two_reports(task)}"
 
 
 def checked(promise: Promise) -> str:

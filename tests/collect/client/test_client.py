@@ -5,6 +5,7 @@ import signal
 import subprocess
 import sys
 import threading
+import time
 from datetime import UTC, datetime
 
 import msgspec
@@ -92,6 +93,11 @@ def test_a_pinned_task_is_the_only_one_that_is_answered(kept):
         assert Client(kept.task, pin=pin).task is kept.task
     with pytest.raises(TaskError, match="pinned"):
         Client(other, pin=kept.task.id)
+    for at in (0, 31, 63):  # an attacker can make tasks until most digits are alike
+        digits = list(kept.task.name)
+        digits[at] = "0" if digits[at] != "0" else "1"
+        with pytest.raises(TaskError, match="pinned"):
+            Client(kept.task, pin="".join(digits))
     for pin in (kept.task.name[:-1], kept.task.name[:8], "", "x" * 64, 5, b"short"):
         with pytest.raises(ParameterError, match="64 hexadecimal"):
             Client(kept.task, pin=pin)
@@ -106,6 +112,15 @@ def test_only_an_open_task_is_answered():
     with pytest.raises(UnreachableError, match="opens at 2099") as later_on:
         Client(small_task(opens=future, closes=later).task)
     assert later_on.value.reason == Reason.NOT_YET_OPEN
+
+
+def test_no_report_is_made_after_closing(kept, tmp_path, monkeypatch):
+    """Also by a client that was opened before: nobody could use it, and a person would have answered."""
+    client = Client(kept.task, journal=tmp_path / "journal")
+    monkeypatch.setattr(time, "time", lambda: kept.task.closes.timestamp() + 1)
+    with pytest.raises(RefusedError, match="was closed"):
+        client.report("dark")
+    assert client.journal.read(kept.task) is None
 
 
 @pytest.mark.parametrize("task", [None, 5, ["task"]])

@@ -9,7 +9,14 @@ from starlette.responses import StreamingResponse
 from starlette.routing import Route
 
 from shuffledp.collect.reasons import Reason, Refused
-from shuffledp.collect.server.http import AnswerCutShortError, Unexpected, on_http_error, on_refused
+from shuffledp.collect.server.http import (
+    AnswerCutShortError,
+    Unexpected,
+    asking_the_store,
+    on_http_error,
+    on_refused,
+)
+from shuffledp.errors import DataError
 
 
 def answer_to(endpoint, method="GET", path="/", **options):
@@ -79,3 +86,17 @@ def test_unknown_addresses_and_methods_are_problem_documents(method, path, statu
     assert answer.status_code == status
     assert answer.headers["content-type"] == "application/problem+json"
     assert answer.json()["status"] == status
+
+
+def test_a_store_that_fails_says_nothing_about_itself(caplog):
+    """Its error may name a file, a host or a user."""
+
+    async def endpoint(request):
+        with asking_the_store():
+            raise DataError("postgresql://operator:word@host/db does not answer")
+
+    answer = answer_to(endpoint)
+    assert (answer.status_code, answer.json()["reason"]) == (503, "unavailable")
+    for secret in ("postgresql", "operator", "word", "host"):
+        assert secret not in answer.text
+        assert secret not in caplog.text

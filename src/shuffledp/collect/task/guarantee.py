@@ -23,6 +23,7 @@ from typing import Any, NamedTuple, TypeVar
 
 from shuffledp.accounting.curve import Guarantee
 from shuffledp.accounting.rounding import PROMISED_DELTA
+from shuffledp.accounting.strength import Strength
 from shuffledp.collect.task.schema import exact_text, read_exact
 from shuffledp.errors import BrokenPromiseError, ParameterError, ShuffledpError, TaskError
 from shuffledp.formatting import share_at_most
@@ -177,6 +178,11 @@ class Promise:
     delta: float
     reached: float
     exact: bool
+
+    @property
+    def strength(self) -> Strength:
+        """The strength of the claim, which was verified."""
+        return Strength.of(self.epsilon, self.delta)
 
 
 def check_promise(

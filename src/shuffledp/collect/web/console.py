@@ -52,6 +52,9 @@ _WORDS_BYTES = 2**23
 _SHOWN_TITLES = ("What is counted", "Guarantee", "Who must be trusted", "Accuracy", "Warning")
 """The paragraphs about a task that stand by themselves; a release says the rest."""
 
+_FOR_EXPERTS = "For experts"
+"""The paragraph with epsilon and delta: in a fold of the public page, and open for the operator."""
+
 STORE_AWAY = "The analyzer's store does not answer: nothing can be counted or shown until it does."
 WORK_ENDED = "Background work has ended: restart the analyzer."
 
@@ -186,17 +189,18 @@ class Console:
             task=_task_context(task, now),
             release=None if latest is None else _release_context(latest),
             history=self._histories.of(task),
-            paragraphs=self._paragraphs(task) if latest is None else {},
+            paragraphs=self._paragraphs(task, _SHOWN_TITLES) if latest is None else {},
+            for_experts=self._all_paragraphs(task)[_FOR_EXPERTS] if latest is None else "",
             confidence=confidence_percent(BETA),
         )
 
     def _release_page(self, task: Task, kept: KeptRelease) -> str:
         return _page("console/release.html", task=_task_context(task, _now()), release=_release_context(kept))
 
-    def _paragraphs(self, task: Task) -> Mapping[str, str]:
-        """The paragraphs about the count, the guarantee, trust, accuracy, and warnings."""
+    def _paragraphs(self, task: Task, titles: Sequence[str]) -> Mapping[str, str]:
+        """The paragraphs with these titles, if the task has them."""
         paragraphs = self._all_paragraphs(task)
-        return {title: paragraphs[title] for title in _SHOWN_TITLES if title in paragraphs}
+        return {title: paragraphs[title] for title in titles if title in paragraphs}
 
     def _all_paragraphs(self, task: Task) -> Mapping[str, str]:
         return self._paragraph_cache.get(task.name, lambda: details(task))
@@ -239,7 +243,7 @@ class Console:
             analyzer={"working": self._working(), "problems": own, "store": kept.standing is not None},
             ledger=self._budget.context(),
             who_may_answer=self._all_paragraphs(task)["Who may answer"],
-            paragraphs=self._paragraphs(task),
+            paragraphs=self._paragraphs(task, (*_SHOWN_TITLES, _FOR_EXPERTS)),
         )
 
     def _kept(self, task: Task) -> _Kept:

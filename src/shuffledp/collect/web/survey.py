@@ -17,18 +17,26 @@ from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 from starlette.routing import Route
 
+from shuffledp.accounting.strength import MODERATE, STRONG
 from shuffledp.collect.server.cache import BoundedCache
 from shuffledp.collect.task import AnswersElsewhere, Task
 from shuffledp.collect.task.task import LONGEST_QUESTION
 from shuffledp.collect.web.assets import NO_STORE, Assets, client_folder, page_response, policy, web_page
 from shuffledp.explain.privacy import Protection
 from shuffledp.explain.task import details, duration, promise_of
-from shuffledp.formatting import share_at_most, shown
+from shuffledp.formatting import epsilon_delta, share_at_most, shown
 
 _STATIC = Path(__file__).parent / "static" / "survey"
 
 MOST_BYTES = 2**24
 """Size of the cache of pages: a thousand of them."""
+
+_FORGERS = {
+    "anybody": "anyone could send many made-up reports",
+    "secret": "someone who knows the secret could send many made-up reports",
+    "tokens": "the operator could give tokens to made-up people",
+}
+"""The people who can fill a group with reports of nobody, by admission."""
 
 _ALL_SERVERS = {2: "both servers", 3: "all three servers", 4: "all four servers", 5: "all five servers"}
 
@@ -72,8 +80,9 @@ def task_list(tasks: Sequence[Task]) -> str:
 
 def ask_page(task: Task) -> str:
     """Render the page of a task. If the task does not keep its promise, the page has no form."""
-    _, broken = promise_of(task)
-    return web_page("survey/survey.html", broken=broken, **_context(task))
+    promise, broken = promise_of(task)
+    protection = promise and Protection.of(promise)
+    return web_page("survey/survey.html", broken=broken, protection=protection, **_context(task))
 
 
 def _context(task: Task) -> dict[str, Any]:
@@ -83,7 +92,8 @@ def _context(task: Task) -> dict[str, Any]:
         "question": shown(task.question, width=LONGEST_QUESTION),
         "epsilon": task.claim.epsilon,
         "delta": task.claim.delta,
-        "protection": Protection.of(task.guarantee.epsilon, task.guarantee.delta),
+        "strong": epsilon_delta(*STRONG),
+        "moderate": epsilon_delta(*MODERATE),
         "delta_bound": share_at_most(task.guarantee.delta),
         "users": task.users,
         "opening": task.opening,
@@ -95,6 +105,7 @@ def _context(task: Task) -> dict[str, Any]:
         "shufflers": [place.address for place in task.shufflers],
         "analyzer": task.analyzer.address,
         "all_servers": _ALL_SERVERS.get(servers, f"all {servers} servers"),
+        "forgers": _FORGERS[task.admission],
         "own_address": _own_address(task),
         "results": f"{task.analyzer.address.rstrip('/')}/tasks/{task.name}",
         "warning": paragraphs.get("Warning"),

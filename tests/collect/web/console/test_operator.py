@@ -21,6 +21,7 @@ from shuffledp import Ledger
 from shuffledp.collect.analyzer.worker import STOPPED
 from shuffledp.collect.reasons import Reason
 from shuffledp.collect.server.auth import Accepted, new_token
+from shuffledp.collect.web.caches import LedgerStatus
 from shuffledp.collect.web.sessions import IDLE, LIFETIME, MOST_WRONG, TOO_MANY, Sessions
 
 
@@ -409,3 +410,13 @@ def test_more_people_counted_than_reported_is_shown(monkeypatch, kept, settings)
         assert Reason.REPLAYED.meaning in page.text
 
     visit(monkeypatch, settings, test, shufflers)
+
+
+def test_the_standing_of_a_ledger_follows_its_entries(tmp_path):
+    ledger = Ledger.create(tmp_path / "l.ledger", epsilon=3, delta=1e-5, population="people")
+    status = LedgerStatus(tmp_path / "l.ledger")
+    assert status._look().entries == ()
+    ledger.spend_elsewhere(epsilon=1, delta=1e-7, what="a model")
+    assert [entry.what for entry in status._look().entries] == ["a model"]
+    (tmp_path / "l.ledger").unlink()
+    assert status._look() == "unreadable"

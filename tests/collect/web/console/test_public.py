@@ -3,6 +3,7 @@
 import io
 import json
 import threading
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 import anyio
@@ -57,7 +58,11 @@ def test_the_page_before_the_first_release(tmp_path, monkeypatch, kept):
         assert "No release yet." in home.text
         assert "There is no release yet" in page.text
         assert "Once 2,000 people have answered" in page.text
-        assert "strong protection (epsilon 1, delta 1e-6)" in page.text
+        fold = "<details><summary>For experts: the exact promise</summary>\n<p>Kept: at epsilon 1, delta is at most "
+        in_view, experts = page.text.split(fold)
+        assert "strong protection. Your answer makes any published result up to 2.72 times more likely" in in_view
+        assert "epsilon" not in in_view
+        assert "the task claims 1e-6" in experts
         assert kept.task.name in page.text
 
     visit(monkeypatch, settings, test)
@@ -265,6 +270,15 @@ def test_a_release_of_a_newer_program_can_still_be_downloaded(tmp_path, monkeypa
         assert "1.json" in page.text
 
     visit(monkeypatch, settings, test)
+
+
+def test_releases_of_the_same_length_are_not_confused(tmp_path, kept):
+    store = settings_for(tmp_path, kept).store
+    release(store, kept.task, 1)
+    one = store.release(kept.task.id)
+    other = replace(one, release=one.release.replace(__version__.encode(), b"9.8.7", 1))
+    assert len(other.release) == len(one.release)
+    assert [caches.rendered(each).version for each in (one, other, one)] == [__version__, "9.8.7", __version__]
 
 
 def test_a_release_is_rendered_once(tmp_path, monkeypatch, kept):

@@ -21,8 +21,10 @@ def test_a_false_claim_has_no_form(browser, asking, monkeypatch):
     with visiting(browser) as visitor:
         notice = visitor.visit(asking.page(BROKEN), shows="broken").notice("broken")
         assert "claims delta=1e-06 at epsilon=1, but its parameters give" in notice.replace("1e-6", "1e-06")
+        assert "epsilon" not in visitor.page.locator("main").inner_text()
         assert not visitor.page.locator("#answer").count()
-        monkeypatch.setattr("shuffledp.collect.web.survey.promise_of", lambda task: (None, None))
+        promise = asking.task.check()
+        monkeypatch.setattr("shuffledp.collect.web.survey.promise_of", lambda task: (promise, None))
         lie = ask_page(asking.kept[BROKEN].task)
         assert "Make my report" in lie
         visitor.page.route("**/ask/*", lambda route: route.fulfill(body=lie, content_type="text/html"))
@@ -56,6 +58,17 @@ def test_a_page_with_another_delta_than_the_task_is_refused(browser, asking):
         assert not visitor.page.get_by_role("radio").count()
 
 
+def test_a_page_that_praises_a_weak_task_is_refused(browser, asking):
+    """The device finds the strength by itself."""
+    honest = ask_page(asking.task)
+    lie = honest.replace('data-strength="weak"', 'data-strength="strong"')
+    assert lie != honest
+    with visiting(browser) as visitor:
+        assert visitor.visit(asking.page()).page.locator("#checked").inner_text().endswith("Protection is weak.")
+        visit_instead(visitor, asking.page(), lie, "broken")
+        assert "other figures than the task itself" in visitor.notice("broken")
+
+
 def test_the_question_comes_from_the_task(browser, asking):
     honest = ask_page(asking.task)
     lie = honest.replace(f">{QUESTION}</h1>", ">Which theme is the best?</h1>")
@@ -76,7 +89,7 @@ def test_a_very_weak_guarantee_is_refused(browser, tmp_path):
 SHOWN_BOUNDS = """async (bounds) => {
   const { checkedInWords } = await import("/page/claims.js");
   return bounds.map((reached) => {
-    checkedInWords({ epsilon: 1, reached });
+    checkedInWords({ epsilon: 1, delta: 1, reached, exact: true, strength: "weak" });
     return /delta at most (.+) at epsilon/.exec(document.getElementById("checked-figures").textContent)[1];
   });
 }"""

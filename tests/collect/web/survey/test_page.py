@@ -16,15 +16,18 @@ from starlette.requests import Request
 from tests.collect.in_process import client_in_process
 from tests.collect.shuffler.running import settings_for
 from tests.collect.shuffler.test_settings import Folder
+from tests.collect.tasks import small_task
 from tests.collect.web.survey.asking import HOSTILE, asked_task
+from tests.oracles.exact import exact_exp
 
+from shuffledp.accounting.curve import Guarantee
 from shuffledp.collect import web as package
 from shuffledp.collect.shuffler.app import make_app
 from shuffledp.collect.task import AnswersElsewhere, Place
 from shuffledp.collect.web import survey as routes
 from shuffledp.collect.web.survey import _connects, ask_page
 from shuffledp.errors import ParameterError, TaskError
-from shuffledp.explain.privacy import Protection, one_in, times, verdict
+from shuffledp.explain.privacy import Protection, one_in, times
 
 STATIC = Path(package.__file__).parent / "static" / "survey"
 TASK = asked_task(9).task
@@ -132,10 +135,16 @@ def test_every_word_of_a_task_is_escaped():
 
 
 def test_an_unprotected_answer_is_not_called_hidden():
-    kept, broken = (" ".join(Tags(ask_page(asked_task(9, claims=claims).task)).words) for claims in (None, WEAK))
-    for words_of_secrecy in ("noise hides every single answer", "nobody can tell which messages are yours"):
+    kept, broken = (text_of(ask_page(asked_task(9, claims=claims).task)) for claims in (None, WEAK))
+    for words_of_secrecy in ("privacy protection", "protection:", "nobody can tell which messages are yours", "1 in "):
         assert words_of_secrecy in kept
         assert words_of_secrecy not in broken
+    assert "Not kept: the noise of this task protects you less than the task promises. Do not answer." in broken
+    assert "which is false: the task claims delta=1e-06" in broken
+    assert "shuffledp send" in kept
+    assert "shuffledp send" not in broken
+    tags = Tags(ask_page(asked_task(9, claims=WEAK).task)).found
+    assert not [attributes for _, attributes in tags if "data-strength" in attributes]
 
 
 def test_concurrent_visitors_render_a_page_once(monkeypatch):
@@ -194,13 +203,37 @@ def test_headings_are_in_order_and_fields_have_labels():
 def test_every_chain_states_whom_to_trust():
     one, two = (" ".join(Tags(ask_page(asked_task(9, shufflers=number).task)).words) for number in (1, 2))
     changed = (
-        "cheat together, or this page's server changes this page, or a shuffler throws away everyone else's messages."
+        "cheat together, or this page's server changes this page. It can also come out if almost nobody else in your "
+        "group is real: a shuffler could throw away everyone else's messages, or"
     )
     assert f"Your answer stays private unless both servers {changed}" in one
     assert f"Your answer stays private unless all three servers {changed}" in two
     assert "As long as one server is honest" in two
+    assert "except in the cases below" in two
     for address in ("http://127.0.0.1:9", "http://127.0.0.1:10"):
         assert address in two
+
+
+def test_the_conditions_are_in_view():
+    """Also the one of the page itself; who could add made-up people depends on the admission."""
+    for admission, forgers in (
+        ("anybody", "anyone could send many made-up reports"),
+        ("secret", "someone who knows the secret could send many"),
+        ("tokens", "the operator could give tokens to made-up people"),
+    ):
+        text = in_view(asked_task(9, admission=admission).task)
+        assert forgers in text
+        assert "or this page's server changes this page" in text
+        assert "The server of this page could change the page, so that it sends your answer as it is" in text
+
+
+def in_view(task):
+    """Return the text of a page without its folds."""
+    return text_of(re.sub(r"<details>.*?</details>", "", ask_page(task), flags=re.DOTALL))
+
+
+def text_of(page):
+    return " ".join("".join(Tags(page).words).split())
 
 
 def test_the_figures_of_the_promise_hold():
@@ -217,17 +250,28 @@ def test_the_figures_of_the_promise_hold():
 
 
 def test_no_greek_letters_outside_the_fold_for_experts():
-    open_text = re.sub(r"<details>.*?</details>", "", ask_page(TASK), flags=re.DOTALL)
-    assert not [word for word in ("epsilon", "delta") if word in " ".join(Tags(open_text).words).lower()]
+    for task in (TASK, asked_task(9, claims=WEAK).task):
+        assert not [word for word in ("epsilon", "delta") if word in in_view(task).lower()]
 
 
-def test_the_verdict_on_strength():
-    assert [verdict(epsilon, 1e-6) for epsilon in (0.5, 1.0, 1.1, 3.0, 3.1, 8.0)] == [
-        "strong", "strong", "moderate", "moderate", "weak", "weak",
-    ]  # fmt: skip
-    assert [verdict(0.5, delta) for delta in (1e-5, 1e-4, 1e-2)] == ["strong", "moderate", "weak"]
-    assert Protection.of(1.0, 1e-5) == ("2.72", "1 in 100,000", "strong")
-    assert (times(0.0), times(1000.0)) == ("1", "any number of")
+@pytest.mark.parametrize(("epsilon", "strength"), [(0.5, "strong"), (2.0, "moderate"), (8.0, "weak")])
+def test_the_strength_is_in_view(epsilon, strength):
+    task = small_task(epsilon=epsilon, delta=1e-6).task
+    text = in_view(task)
+    assert f"A question with {strength} privacy protection" in text
+    assert f"{strength.capitalize()} protection: your answer can make any published result up to" in text
+    assert ("Think twice before you answer" in text) == (strength == "weak")
+    assert [each["data-strength"] for _, each in Tags(ask_page(task)).found if "data-strength" in each] == [strength]
+    experts = "Protection is called strong up to epsilon 1, delta 1e-5, moderate up to epsilon 3, delta 0.001, and weak"
+    assert experts in ask_page(task)
+
+
+def test_factors_are_rounded_up():
+    assert Protection.of(Guarantee(epsilon=1.0, delta=1e-5, basis="stated")) == ("2.72", "1 in 100,000", "strong")
+    assert (times(0.0), times(8.0), times(1000.0)) == ("1", "2,981", "any number of")
+    for epsilon in (0.001, 0.3, 1.0, 4.6, 4.7, 8.0, 13.8, 13.9, 20.0, 50.0):
+        said = int(Fraction(times(epsilon).replace(",", "")) * 10**6)
+        assert exact_exp(epsilon) <= Fraction(said, 10**6) <= exact_exp(epsilon) * Fraction(102, 100)
 
 
 def test_an_admission_is_asked_for_only_if_needed():

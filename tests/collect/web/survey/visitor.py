@@ -42,8 +42,8 @@ class Visitor:
         return self
 
     def notice(self, state):
-        """The text of a state."""
-        return " ".join(self.page.locator(f'[data-state="{state}"]').inner_text().split())
+        """The text of a state, with its folds."""
+        return " ".join(self.page.locator(f'[data-state="{state}"]').text_content().split())
 
     def choose(self, label):
         self.page.get_by_label(label, exact=True).check()

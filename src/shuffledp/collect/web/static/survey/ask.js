@@ -51,7 +51,7 @@ async function start() {
     await journal.read(name); // without a journal nothing is asked
     const found = await Client.open(new URL(address, location.href), { pin: name, admission: NOTHING_TO_SHOW, journal });
     if (originOf(found.task) !== location.origin) return show("elsewhere");
-    checkClaims(main, found.task);
+    checkClaims(main, found.task, found.promise);
     checkedInWords(found.promise);
     await found.loadAnswers();
     checked = { client: found, answers: showAnswers(found.task) };

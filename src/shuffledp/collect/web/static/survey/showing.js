@@ -52,7 +52,7 @@ function among(task, number) {
   return (
     `${number.toLocaleString("en")} messages. One is your answer. The others were drawn at random and do not depend on ` +
     `your answer${padding}. Anyone who saw these messages alone could often guess your answer. Nobody does unless ` +
-    "all servers cheat together: the messages are encrypted, and opened only after they are shuffled with those of all " +
+    "all servers cheat together or this page's server changes this page: the messages are encrypted, and opened only after they are shuffled with those of all " +
     `${task.users.toLocaleString("en")} people.`
   );
 }
