@@ -11,10 +11,11 @@ from decimal import Decimal
 from fractions import Fraction
 
 import duckdb
+import numpy as np
 import pyarrow as pa
 import pyarrow.parquet
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from shuffledp import ParameterError
@@ -193,9 +194,13 @@ def on_duckdb(condition, table):
     return [one for (one,) in CONNECTION.execute(f"SELECT {condition.to_duckdb(types=types)} FROM rows").fetchall()]
 
 
+NEGATIVE_NAN = np.copysign(np.nan, -1.0).item()
+
+
 @pytest.mark.slow
 @settings(max_examples=150)
 @given(TREE, st.lists(ROW, min_size=1, max_size=20))
+@example(("missing", "d"), [dict.fromkeys(NAMES, None) | {"d": value} for value in (NEGATIVE_NAN, float("nan"), 1.0)])
 def test_duckdb_answers_as_the_oracle_whatever_the_data(tree, rows):
     table = pa.table({name: pa.array([row[name] for row in rows], kind) for name, kind in KINDS.items()})
     condition = Condition.parse(written(tree))
@@ -209,6 +214,23 @@ def test_every_hostile_text_against_every_kind_of_literal(sign, literal):
     tree = ("=" if isinstance(literal, bool) else sign, "t", literal)
     found = on_duckdb(Condition.parse(written(tree)), pa.table({"t": HOSTILE}))
     assert dict(zip(HOSTILE, found, strict=True)) == {text: holds(tree, {"t": text}) for text in HOSTILE}
+
+
+@pytest.mark.parametrize("kind", [np.float64, np.float32, np.float16])
+@pytest.mark.parametrize("made", [lambda values: {"v": values}, lambda values: pa.table({"v": values})])
+def test_nan_of_either_sign_is_missing(made, kind):
+    """As a compared value, as a counted value and as a user."""
+    values = np.array([NEGATIVE_NAN, np.nan, 1.0], dtype=kind)
+    assert np.signbit(values).tolist() == [True, False, False]
+    data = made(values)
+    with closing(open_engine(Source.of(data, column="v", where="v IS NULL"))) as engine:
+        assert [(labels.to_pylist(), people.tolist()) for labels, people in engine.counts()] == [([None], [2])]
+    with closing(open_engine(Source.of(data, column="v"))) as engine:
+        ((labels, people),) = engine.counts()
+        assert dict(zip(labels.to_pylist(), people.tolist(), strict=True)) == {None: 2, 1.0: 1}
+    users = {"u": values, "v": ["a", "b", "c"]}
+    with closing(open_engine(Source.of(users, column="v", user="u"))) as engine:
+        assert engine.people() == 1
 
 
 @pytest.mark.parametrize("zone", [None, "UTC"])

@@ -6,7 +6,7 @@ from decimal import Decimal
 import pytest
 
 from shuffledp.data.where import Condition
-from tests.data.test_conditions import HOSTILE, NAMES, holds, written
+from tests.data.test_conditions import HOSTILE, NAMES, NEGATIVE_NAN, holds, written
 
 pytestmark = pytest.mark.xdist_group("spark")
 
@@ -26,12 +26,12 @@ ON_SPARK = [
 def test_spark_answers_as_the_oracle_whatever_the_data(spark):
     from pyspark.sql import types as of
 
-    floats = [None, float("nan"), float("inf"), -0.0, 0.1, 1e300, 18.0]
+    floats = [None, float("nan"), NEGATIVE_NAN, float("inf"), -0.0, 0.1, 1e300, 18.0]
     rows = [
         {
             "t": text,
             "i": [None, -5, 2**53, 2**53 + 1, 2**63 - 1][at % 5],
-            "d": floats[at % 7],
+            "d": floats[at % 8],
             "c": [None, Decimal("0.125"), Decimal("3.000")][at % 3],
             "b": [None, True, False][at % 3],
             "day": [None, date(2026, 1, 31), date(2026, 2, 1)][at % 3],
