@@ -125,36 +125,37 @@ def run(
         outputs=out or [],
         delimiter=delimiter,
     )
-    with ProgressBar() as progress, quiet_start() if engine == "spark" else nullcontext():
-        release = private_histogram(
-            data,
-            column=column if len(column) > 1 else column[0],
-            epsilon=epsilon,
-            delta=delta,
-            user=user,
-            values_per_person=values_per_person,
-            where=where,
-            drop_missing=drop_missing,
-            domain=possible,
-            other=other,
-            trust=cast("TrustName", trust),
-            protocol=cast("ReleaseName | None", protocol),
-            estimator=cast("EstimatorName | None", estimator),
-            messages=messages,
-            consistent=consistent,
-            quantiles=shares,
-            ranges=ranges,
-            beta=beta,
-            evaluate=evaluate,
-            ledger=ledger,
-            engine=cast("EngineName | None", engine),
-            master=master,
-            progress=progress,
-        )
+    release = None
     try:
+        with ProgressBar() as progress, quiet_start() if engine == "spark" else nullcontext():
+            release = private_histogram(
+                data,
+                column=column if len(column) > 1 else column[0],
+                epsilon=epsilon,
+                delta=delta,
+                user=user,
+                values_per_person=values_per_person,
+                where=where,
+                drop_missing=drop_missing,
+                domain=possible,
+                other=other,
+                trust=cast("TrustName", trust),
+                protocol=cast("ReleaseName | None", protocol),
+                estimator=cast("EstimatorName | None", estimator),
+                messages=messages,
+                consistent=consistent,
+                quantiles=shares,
+                ranges=ranges,
+                beta=beta,
+                evaluate=evaluate,
+                ledger=ledger,
+                engine=cast("EngineName | None", engine),
+                master=master,
+                progress=progress,
+            )
         publish(release, out=out or [], top=top, as_json=json, explain=explain)
     except BaseException as error:
-        if ledger is not None:
+        if ledger is not None and release is not None:
             error.add_note("the release was entered in the ledger and counts as spent")
         raise
 

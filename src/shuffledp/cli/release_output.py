@@ -6,6 +6,7 @@ Also tables of two columns, of quantiles and of plans for ranges.
 from __future__ import annotations
 
 import shlex
+import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -138,17 +139,46 @@ _MAGNIFIED = 10  # on a linear scale the smallest values would have no bars besi
 
 
 def publish(release: Release, *, out: Iterable[Path], top: int, as_json: bool, explain: bool | None = None) -> None:
-    """Write a release to files and print it, with all paragraphs if `explain`; None for commands without that flag."""
+    """Write a release to files and print it, with all paragraphs if `explain`; None for commands without that flag.
+
+    A release cannot be repeated, so it is printed even if a file cannot be written or writing is interrupted.
+    """
     # before anything is printed, because the reader of stdout may close the pipe
-    written = [save(release, path, command=command_of(release.asked)) for path in out]
+    written, failure = _save(release, out)
     for text in warning_sentences(release):
         print_note(f"warning: {text}")
-    if as_json:
-        print(release.to_json())
-    else:
-        _show(release, top=top, explain=explain)
+    try:
+        if as_json:
+            print(release.to_json())
+        else:
+            _show(release, top=top, explain=explain)
+        if sys.stdout is not None:
+            sys.stdout.flush()
+    except BrokenPipeError:
+        raise
+    except OSError:  # stdout is a file on a full disk
+        if not written:
+            print_note(release.to_json() if as_json else str(release))
+        raise
     for path in written:
         note_written(path)
+    if failure is not None:
+        failure.add_note("the result was printed instead")
+        raise failure
+
+
+def _save(release: Release, out: Iterable[Path]) -> tuple[list[Path], BaseException | None]:
+    """Write all files that can be written; return them, and the first error or interrupt."""
+    written: list[Path] = []
+    failure: BaseException | None = None
+    for path in out:
+        try:
+            written.append(save(release, path, command=command_of(release.asked)))
+        except KeyboardInterrupt as error:
+            return written, error
+        except Exception as error:
+            failure = failure or error
+    return written, failure
 
 
 def _show(release: Release, *, top: int, explain: bool | None) -> None:

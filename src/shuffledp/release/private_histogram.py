@@ -135,6 +135,7 @@ def _release(
 ) -> Release:
     """Choose a protocol, enter it in the ledger, then sample its noise or make the messages."""
     beta = shown.beta
+    # an interrupt between the entry in the ledger and the return says that the release counts as spent
     with spending, People(source, progress=progress) as people:
         if shown.ranges and not people.listed:
             raise needs_order()
@@ -160,22 +161,22 @@ def _release(
         estimate = replace(estimate, about=partial(estimate.about, drawn=not asked.messages))
         estimate = estimate.consistent() if shown.consistent else estimate
         evaluation = evaluated(estimate, people.truth(estimate.labels, estimate.symbols)) if shown.evaluate else None
-    error, made = protocol.error(beta).simultaneous, tally.messages if asked.messages else None
-    spent = spending.finish()
-    return Release(
-        estimate=estimate,
-        protocol=protocol,
-        title=chosen.entry.title,
-        column=source.name,
-        messages=made,
-        error=error,
-        detection_limit=released_limit(estimate, error, false_positives=chosen.entry.false_positives),
-        notes=(*notes_on(people, chosen, messages=made), *([] if spent is None else [spent])),
-        warnings=cautions(users=users, delta=asked.delta, error=error),
-        curator_error=curated,
-        evaluation=evaluation,
-        asked={**options, **_asked_of_domain(people)},
-    )
+        error, made = protocol.error(beta).simultaneous, tally.messages if asked.messages else None
+        spent = spending.finish()
+        return Release(
+            estimate=estimate,
+            protocol=protocol,
+            title=chosen.entry.title,
+            column=source.name,
+            messages=made,
+            error=error,
+            detection_limit=released_limit(estimate, error, false_positives=chosen.entry.false_positives),
+            notes=(*notes_on(people, chosen, messages=made), *([] if spent is None else [spent])),
+            warnings=cautions(users=users, delta=asked.delta, error=error),
+            curator_error=curated,
+            evaluation=evaluation,
+            asked={**options, **_asked_of_domain(people)},
+        )
 
 
 def _asked(options: Mapping[str, Any]) -> dict[str, Any]:
