@@ -1,6 +1,7 @@
 """Data in memory of all common types can be counted, with natural labels."""
 
 import gc
+import io
 from collections import Counter
 from datetime import date, datetime, time, timedelta
 from decimal import Decimal
@@ -264,6 +265,11 @@ def loud_frame():
         (np.array([[SECRET]]), None, "flat array"),
         (loud_frame(), None, "cannot be read"),
         (7, None, "a table, an array"),
+        (io.StringIO(SECRET), None, "got StringIO: give the name of the file"),
+        (io.BytesIO(SECRET.encode()), "v", "got BytesIO: give the name of the file"),
+        (FRAME.groupby("who"), "who", "got DataFrameGroupBy: leave out the grouping"),
+        (FRAME.groupby("who")["who"], None, "got SeriesGroupBy: leave out the grouping"),
+        (pl.DataFrame({"v": [SECRET]}).group_by("v"), None, "got GroupBy: leave out the grouping"),
         (pa.table({"v": [{"a": SECRET}]}), None, "holds STRUCT values"),
     ],
     ids=lambda part: type(part).__name__,

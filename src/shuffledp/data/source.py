@@ -137,6 +137,11 @@ def _check_spelling(names: Iterable[str]) -> None:
 
 def _opened(data: Any, column: Any, **how: str | None) -> Any:
     """The data, with names of files looked up; `how` files are read."""
+    if hasattr(data, "read") and hasattr(data, "readline"):
+        raise DataError(
+            f"data must be a table, an array of values or names of files, got {type(data).__name__}: give the name of "
+            "the file, or read it into a table first"
+        )
     if isinstance(data, Iterator) and not hasattr(data, "schema"):
         data = list(data)
     if isinstance(data, str | os.PathLike):

@@ -225,6 +225,11 @@ class _Stream(_Table):
 def _table(data: Any) -> _Table | None:
     """Return the data as a table; None if it is no table."""
     pa, library = arrow(), library_of(data)
+    if library in ("pandas", "polars") and "GroupBy" in type(data).__name__:
+        raise DataError(
+            f"data must be the table itself, got {type(data).__name__}: leave out the grouping; column names the "
+            "values to count, or a list of columns"
+        )
     if library == "duckdb" and hasattr(data, "to_arrow_reader"):
         return _relation(data)
     if library == "pandas" and hasattr(data, "columns"):

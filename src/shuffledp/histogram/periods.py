@@ -86,7 +86,10 @@ class Periods:
         first = _floor(length, _moment("start", start))
         last = _moment("stop", stop)
         if last <= first:
-            raise ParameterError(f"stop must be after the {length} of start, got {last} after {first}")
+            raise ParameterError(
+                f"stop must be after {plain_moment(first)}, the beginning of the first {length}, got "
+                f"{last.isoformat(' ', 'minutes')}"
+            )
         if _floor(length, last) < last:
             last = _after(length, _floor(length, last))
         if (last - first) / timedelta(hours=1) > MOST_PERIODS * _HOURS[length]:

@@ -99,7 +99,6 @@ def private_histogram(
     # all parameters are checked before anything is read
     shown = Presentation(beta=beta, consistent=consistent, ranges=ranges, quantiles=quantiles, evaluate=evaluate)
     quantiles = shown.quantiles
-    options = _asked(locals())
     asked = PrivacySpec(
         epsilon=epsilon, delta=delta, trust=trust, protocol=protocol, estimator=estimator, messages=messages
     )
@@ -121,6 +120,7 @@ def private_histogram(
         encoding=encoding,
         format=format,
     )
+    options = _asked(locals())
     return _release(source, asked, shown, spending=spending, options=options, progress=progress)
 
 
