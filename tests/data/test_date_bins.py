@@ -123,6 +123,43 @@ def test_text_with_any_offset(by, moments, between):
     assert bins(pa.array([at.isoformat(between) for at in moments], pa.string()), periods) == expected(utc, periods)
 
 
+AMERICAN = Periods("month", start="2026-01", stop="2026-04", date_format="%m/%d/%y")
+NUMBERS = Periods("month", start="2026-01", stop="2026-04", date_format="%Y%m%d")
+
+
+def test_text_in_a_given_format_is_read_in_no_other():
+    texts = {"01/31/26": 1, " 3/1/26": 3, "4/1/26": 4, "12/31/25": 0, "2026-01-31": 5, "31/01/26": 5, "": 5, None: 5}
+    assert bins(pa.array(list(texts), pa.string()), AMERICAN) == list(texts.values())
+    stored = store([*texts, date(2026, 2, 1), datetime(2026, 3, 1, 12), 20260301, True])
+    assert stored.kind.type is None
+    assert bins(stored.entries, AMERICAN, stored.kind) == [*texts.values(), 2, 3, 5, 5]
+    for kind in (pa.timestamp("ms"), pa.date32()):  # no text: the format has no influence
+        assert bins(pa.array(MOMENTS[3:8], pa.timestamp("us")).cast(kind, safe=False), AMERICAN) == [0, 1, 2, 3, 4]
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        pa.array([20260131, 20260301, None, 7], pa.int64()),
+        np.array([20260131, 20260301, 2026, 7], dtype=np.int32),
+        pd.Series([20260131, 20260301, None, 7]),  # pandas makes floats of whole numbers if one is missing
+        [20260131, "20260301", 10**5000, 7],
+        [20260131.0, 20260301, 2026.5, 7],
+        ["20260131", "20260301", "2026-01-31", ""],
+    ],
+    ids=lambda values: type(values).__name__,
+)
+def test_whole_numbers_are_read_as_text_in_a_given_format(values):
+    stored = store(values)
+    kind = stored.kind or Kind(stored.entries.type, declared=stored.declared)
+    assert bins(stored.entries, NUMBERS, kind) == [1, 3, 5, 5]
+    if stored.declared:
+        with pytest.raises(ParameterError, match="must not be Periods for a column of int64"):
+            bins(stored.entries, QUARTER, kind)
+    else:
+        assert bins(stored.entries, QUARTER, kind) == [5, 5, 1 if values[2] == "2026-01-31" else 5, 5]
+
+
 @pytest.mark.slow
 @given(st.lists(st.text(max_size=12) | st.none()))
 def test_no_text_is_an_error(texts):

@@ -62,6 +62,7 @@ def read_possible_values(
     by: Sequence[str],
     start: Sequence[str],
     stop: Sequence[str],
+    date_format: Sequence[str],
     data_files: list[Path],
     outputs: Sequence[Path],
     delimiter: str | None,
@@ -76,7 +77,16 @@ def read_possible_values(
             refuse_same(output, [path], "an output")
         return read_domain(path, column, data_files=data_files, delimiter=delimiter)
 
-    found = possible_values(columns, domain=lists, edges=edges, by=by, start=start, stop=stop, read_list=read_list)
+    found = possible_values(
+        columns,
+        domain=lists,
+        edges=edges,
+        by=by,
+        start=start,
+        stop=stop,
+        date_format=date_format,
+        read_list=read_list,
+    )
     if not found:
         return None
     if open_columns := [column for column in columns if column not in found]:
@@ -95,13 +105,15 @@ def possible_values(
     by: Sequence[str] = (),
     start: Sequence[str] = (),
     stop: Sequence[str] = (),
+    date_format: Sequence[str] = (),
     read_list: Callable[[Path, str], Sequence[Any]],
 ) -> dict[str, Any]:
     """Return the given possible values by column: a list of labels (read by `read_list`), Edges or Periods."""
-    lists, intervals, lengths, starts, stops = (
+    lists, intervals, lengths, starts, stops, formats = (
         _by_column(option, given, columns)
         for option, given in (
             ("--domain", domain), ("--edges", edges), ("--by", by), ("--from", start), ("--to", stop),
+            ("--date-format", date_format),
         )
     )  # fmt: skip
     found: dict[str, Any] = {}
@@ -115,20 +127,22 @@ def possible_values(
         elif column in intervals:
             found[column] = Edges(intervals[column])
         elif column in lengths:
-            found[column] = _periods(column, lengths[column], starts, stops)
-        if column not in lengths and (column in starts or column in stops):
-            raise ParameterError("--from and --to need --by: hour, day, week, month or year")
+            found[column] = _periods(column, lengths[column], starts, stops, formats.get(column))
+        if column not in lengths and (column in starts or column in stops or column in formats):
+            raise ParameterError("--from, --to and --date-format need --by: hour, day, week, month or year")
     return found
 
 
-def _periods(column: str, by: str, starts: Mapping[str, str], stops: Mapping[str, str]) -> Periods:
+def _periods(
+    column: str, by: str, starts: Mapping[str, str], stops: Mapping[str, str], date_format: str | None
+) -> Periods:
     absent = [option for option, given in (("--from", starts), ("--to", stops)) if column not in given]
     if absent:
         raise ParameterError(
             f"--by {by} needs {' and '.join(absent)}, such as --from 2026-01-01 --to 2027-01-01: the possible dates "
             "must not depend on the data"
         )
-    return Periods(by, start=starts[column], stop=stops[column])
+    return Periods(by, start=starts[column], stop=stops[column], date_format=date_format)
 
 
 def _by_column(option: str, given: Sequence[str], columns: Sequence[str]) -> dict[str, str]:

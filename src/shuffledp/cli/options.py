@@ -79,6 +79,10 @@ By = Annotated[
 ]
 From = Annotated[list[str] | None, option("DATE", "Start of the first period.", name="--from", panel=ROWS)]
 To = Annotated[list[str] | None, option("DATE", "End of the last period, exclusive.", name="--to", panel=ROWS)]
+DateFormat = Annotated[
+    list[str] | None,
+    option("FORMAT", "Format of dates that are text, such as %m/%d/%Y; default: 2026-10-31.", panel=ROWS),
+]
 Where = Annotated[
     str | None,
     option("CONDITION", "Count only these rows, such as \"country = 'DE'\".", panel=ROWS),

@@ -314,7 +314,8 @@ def _words(name: str, value: Any, *, columns: list[str]) -> Iterator[str]:
         for column, domain in zip(columns, domains, strict=True):
             prefix = f"{column}=" if len(columns) > 1 else ""
             for option, text in (domain if isinstance(domain, dict) else {"domain": "FILE"}).items():
-                yield from (f"--{option}", shlex.quote(f"{prefix}{short_edges(text) if option == 'edges' else text}"))
+                value = f"{prefix}{short_edges(text) if option == 'edges' else text}"
+                yield from (f"--{option.replace('_', '-')}", shlex.quote(value))
     else:
         yield f"--{name.replace('_', '-')}"
         if name == "quantiles":

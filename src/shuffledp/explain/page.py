@@ -130,7 +130,8 @@ def _in_python(domain: Any) -> str:
         return f"[{domain} values]"
     if "edges" in domain:
         return f"Edges({short_edges(domain['edges'])!r})"
-    return f"Periods({domain['by']!r}, start={domain['from']!r}, stop={domain['to']!r})"
+    dates = f", date_format={domain['date_format']!r}" if "date_format" in domain else ""
+    return f"Periods({domain['by']!r}, start={domain['from']!r}, stop={domain['to']!r}{dates})"
 
 
 def _not_shown(release: Release) -> str:

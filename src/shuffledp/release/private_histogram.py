@@ -27,7 +27,7 @@ from shuffledp.protocols.protocol import EngineName, EstimatorName, ReleaseName,
 from shuffledp.protocols.ranges import Ranges
 from shuffledp.release.choose import choose, curator_error, curator_range_error
 from shuffledp.release.evaluate import evaluate as evaluated
-from shuffledp.release.limits import cautions, released_limit
+from shuffledp.release.limits import cautions, mostly_missing, released_limit
 from shuffledp.release.notes import notes_on, question
 from shuffledp.release.ranges import check_alone, choose_ranges, in_units, needs_order
 from shuffledp.release.release import Release
@@ -172,7 +172,10 @@ def _release(
             error=error,
             detection_limit=released_limit(estimate, error, false_positives=chosen.entry.false_positives),
             notes=(*notes_on(people, chosen, messages=made), *([] if spent is None else [spent])),
-            warnings=cautions(users=users, delta=asked.delta, error=error),
+            warnings=(
+                *cautions(users=users, delta=asked.delta, error=error),
+                *mostly_missing(estimate, source.possible),
+            ),
             curator_error=curated,
             evaluation=evaluation,
             asked={**options, **_asked_of_domain(people)},
@@ -199,7 +202,8 @@ def _in_text(possible: Possible) -> int | dict[str, str]:
     if isinstance(possible, Edges):
         return {"edges": str(possible)}
     if isinstance(possible, Periods):
-        return {"by": possible.by, "from": plain_moment(possible.start), "to": plain_moment(possible.stop)}
+        dates = {} if possible.date_format is None else {"date_format": possible.date_format.text}
+        return {"by": possible.by, "from": plain_moment(possible.start), "to": plain_moment(possible.stop), **dates}
     return len(possible)
 
 
