@@ -18,6 +18,8 @@ ON_SPARK = [
     (">=", "i", Decimal("9007199254740992.5")), ("=", "d", Decimal("0.1")), (">", "d", Decimal(10) ** 30),
     ("missing", "d"), ("in", "c", [Decimal("0.125"), Decimal(3)]), ("=", "b", False), ("=", "day", date(2026, 1, 31)),
     ("<=", "at", date(2026, 1, 31)), ("in", 'my "column"', ["DE", Decimal(5), date(2026, 1, 31)]),
+    ("<", "i", Decimal("1e400")), (">", "i", Decimal("-1e400")), ("in", "i", [Decimal("1e38"), Decimal(-5)]),
+    ("<", "t", Decimal("9" * 38 + ".5")), ("in", "t", ["'; DROP TABLE x; --", "it's"]),
     ("not", ("or", [("=", "t", "DE"), ("<", "i", Decimal(0))])),
     ("and", [("not", ("missing", "t")), ("in", "t", ["DE", "de", "日本"])]),
 ]  # fmt: skip

@@ -1,6 +1,7 @@
-"""The possible values of each column, from --domain, --edges, --by, --from and --to.
+"""The possible values of each column, from --domain, --edges, --by, --from, --to and --date-format.
 
-With one column, an option has just a value; with several, COLUMN=VALUE names the column.
+With one column, an option has just a value; with several, COLUMN=VALUE names the column. In --domain, text with a comma
+and without a path separator is the list itself; anything else is the name of a file, whichever files exist.
 """
 
 from __future__ import annotations
@@ -52,6 +53,27 @@ def _different(path: Path, lines: list[str]) -> Iterator[str]:
         if label.strip():
             first[label] = number
             yield label
+
+
+def inline_list(text: str) -> list[str] | None:
+    """Return the labels of a list such as Male,Female; None if the text is the name of a file."""
+    if "," not in text or any(sign in text for sign in _SEPARATORS):
+        return None
+    labels = text.removesuffix(",").split(",")
+    wrong = next((label for label in labels if label != label.strip() or not label), None)
+    if wrong is not None:
+        what = "an empty label" if not wrong.strip() else f"the label {wrong!r}"
+        raise ParameterError(
+            f"--domain must have labels between its commas, without spaces around them, got {what}: correct it, or "
+            "give a file with one label per line"
+        )
+    if repeated := next((label for label in labels if labels.count(label) > 1), None):
+        raise ParameterError(f"--domain must have each label once, got {shown(repeated)} twice")
+    return labels
+
+
+_SEPARATORS = ("/", "\\")
+"""Of paths. A file whose name has a comma is written ./a,b.txt."""
 
 
 def read_possible_values(
@@ -123,7 +145,8 @@ def possible_values(
         if len(options) > 1:
             raise ParameterError(f"{' and '.join(options)} are both given for column {column!r}: leave out all but one")
         if column in lists:
-            found[column] = read_list(Path(lists[column]), column)
+            inline = inline_list(lists[column])
+            found[column] = read_list(Path(lists[column]), column) if inline is None else inline
         elif column in intervals:
             found[column] = Edges(intervals[column])
         elif column in lengths:

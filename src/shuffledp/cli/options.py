@@ -67,7 +67,11 @@ ValuesPerPerson = Annotated[
 DropMissing = Annotated[bool, flag("--drop-missing", "Ignore rows without a value.", panel=ROWS)]
 Domain = Annotated[
     list[str] | None,
-    option("FILE", "Public list of possible values: one per line, or a table with the column.", panel=ROWS),
+    option(
+        "FILE|LIST",
+        "Public list of possible values: a,b,c; or a file, one per line, or a table with the column.",
+        panel=ROWS,
+    ),
 ]
 Edges = Annotated[
     list[str] | None,
