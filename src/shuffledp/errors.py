@@ -11,7 +11,7 @@ ShuffledpError
 |-- UnreachableError                 a server could not be reached; nothing is lost, retry later
 `-- MissingExtraError (ImportError)  an optional library is not installed; the message names the command
 
-No message contains a person's value.
+No message contains a person's value. `ContinuousValuesWarning` is a warning of Python and no error.
 """
 
 from __future__ import annotations
@@ -43,6 +43,10 @@ class BudgetError(ParameterError):
 
 class DataError(ShuffledpError, ValueError):
     """Values, messages or counts do not fit the protocol."""
+
+
+class ContinuousValuesWarning(UserWarning):
+    """A column of floats or timestamps is counted value by value, although its values may hardly ever repeat."""
 
 
 class TaskError(DataError):

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from shuffledp.data.bins import Possible, PossibleValues, possible_values
 from shuffledp.data.files import Files, find_files, names_something
-from shuffledp.data.tables import read_memory
+from shuffledp.data.tables import Memory, read_memory
 from shuffledp.errors import DataError, ParameterError
 from shuffledp.validation import values_each
 
@@ -114,6 +114,14 @@ class Source:
     def in_sets(self) -> bool:
         """Whether people hold sets, which can be empty, and not exactly one value."""
         return self.values_per_person > 1 or self.where is not None
+
+    @property
+    def continuous(self) -> dict[str, str]:
+        """The dtypes of arrays and series of floats or timestamps that are counted value by value, by column."""
+        if self.possible is not None or not isinstance(self.data, Memory):
+            return {}
+        found = zip(self.names, self.data.continuous, strict=False)
+        return {name: dtype for name, dtype in found if dtype is not None}
 
     @property
     def needed(self) -> list[str]:

@@ -7,6 +7,7 @@ shuffled messages are sampled from their exact distribution, which gives the sam
 from __future__ import annotations
 
 import inspect
+import warnings
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
@@ -17,7 +18,7 @@ from shuffledp.data.bins import Possible, PossibleValues
 from shuffledp.data.files import FormatName
 from shuffledp.data.people import People
 from shuffledp.data.source import Source
-from shuffledp.errors import ParameterError
+from shuffledp.errors import ContinuousValuesWarning, ParameterError
 from shuffledp.histogram.edges import Edges
 from shuffledp.histogram.periods import Periods, plain_moment
 from shuffledp.jsonable import plain
@@ -120,6 +121,15 @@ def private_histogram(
         encoding=encoding,
         format=format,
     )
+    for name, dtype in source.continuous.items():
+        # not a part of the release: the dtype may come from one person's value, and the caller knows it
+        warnings.warn(
+            f"column {name!r} has the dtype {dtype}: each different value is counted by itself, and values that hardly "
+            "ever repeat are not shown. Count numbers in intervals with domain=Edges(...), dates and times by month or "
+            "day with domain=Periods(...)",
+            ContinuousValuesWarning,
+            stacklevel=2,
+        )
     options = _asked(locals())
     return _release(source, asked, shown, spending=spending, options=options, progress=progress)
 
