@@ -36,10 +36,19 @@ from shuffledp.explain.heat_map import can_be_mapped
 from shuffledp.explain.ledger import spent_note
 from shuffledp.explain.page import short_edges
 from shuffledp.explain.protocols import within
-from shuffledp.explain.release import curator_tip, evaluation_sentence, lines, paragraphs, warning_sentences
+from shuffledp.explain.release import (
+    curator_tip,
+    evaluation_sentence,
+    lines,
+    paragraphs,
+    share_interval,
+    title,
+    warning_sentences,
+)
 from shuffledp.formatting import at_most, confidence, counted, percent_at_most, shown
 from shuffledp.histogram.cross_table import cross_table
 from shuffledp.histogram.estimate import Estimate, Row, values_among
+from shuffledp.histogram.labels import Absent
 from shuffledp.histogram.ordered_estimate import OrderedEstimate
 from shuffledp.ledger import Spent
 from shuffledp.release.ranges import RangeRow, checked_shares
@@ -184,7 +193,7 @@ def _save(release: Release, out: Iterable[Path]) -> tuple[list[Path], BaseExcept
 def _show(release: Release, *, top: int, explain: bool | None) -> None:
     estimate = release.estimate
     everybody = counted(estimate.people, "person", things="people")
-    print_title(f"{shown(release.column)} of {everybody}: {counted(estimate.values_shown, 'value')} shown")
+    print_title(f"{title(release)} of {everybody}: {counted(estimate.values_shown, 'value')} shown")
     if isinstance(estimate, OrderedEstimate):
         show_quantiles(estimate)
     if len(estimate):
@@ -241,7 +250,8 @@ class _Lines:
         table = Table(caption=caption if bar else None, caption_justify="left")
         table.add_column(Text(shown(release.column)), overflow="fold")
         sure = f"{confidence(release.estimate.beta)} interval"
-        for name in ("estimate", sure, *(["true"] if self._truth else [])):
+        shares = [] if release.estimate.passing is None else ["share of those who pass"]
+        for name in ("estimate", sure, *(["true"] if self._truth else []), *shares):
             table.add_column(name, justify="right")
         if bar:
             table.add_column("")
@@ -249,7 +259,7 @@ class _Lines:
             self._add(table, row, bar)
         if self._smallest:
             table.add_section()
-            blank = [""] * (3 if self._truth else 2)
+            blank = [""] * ((3 if self._truth else 2) + len(shares))
             hidden = values_among(row.label for row in rows[self._kept : len(rows) - self._smallest])
             table.add_row(f"... {hidden:,} more ...", *blank, *([self._about_smallest(bar)] if bar else []))
             table.add_section()
@@ -272,6 +282,9 @@ class _Lines:
         cells = [people(row.count), interval(row)]
         if self._truth:
             cells.append(f"{self._truth[row.label]:,}")
+        if (passing := self._release.estimate.passing) is not None:
+            value = not isinstance(row.label, Absent)
+            cells.append(share_interval(passing.share(row.count, low=row.low, high=row.high)) if value else "")
         table.add_row(Text(shown(row.label)), *cells, *([self._bar(row, bar, factor)] if bar else []))
 
     def _bar(self, row: Row, length: int, factor: int) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
+from math import ceil, floor
 from typing import TYPE_CHECKING, Any
 
 from shuffledp.explain.bars import notebook as notebook_bars
@@ -26,6 +27,7 @@ from shuffledp.histogram.estimate import MOST_BARS, Estimate, values_among
 from shuffledp.histogram.facts import Trusted
 from shuffledp.histogram.labels import Absent
 from shuffledp.histogram.ordered_estimate import OrderedEstimate
+from shuffledp.histogram.passing import Share
 from shuffledp.ledger import Spent
 from shuffledp.release.choose import CuratorError
 from shuffledp.release.evaluate import Evaluation
@@ -69,11 +71,33 @@ _NOTES: Mapping[NoteKind, str] = {
 def lines(release: Release) -> list[str]:
     """The answer in at most four lines: guarantee, error and detection limit, values not shown, protocol."""
     return [
+        *([] if release.estimate.passing is None else [condition_sentence(release.estimate)]),
         f"Guarantee: {_guarantee(release)}.",
         f"{_confidence(release.estimate)}{_detection_limit(release)}",
         _not_shown(release.estimate),
         _protocol(release),
     ]
+
+
+def title(release: Release) -> str:
+    """What was counted: the column and the condition, if there was one."""
+    where = release.estimate.where
+    return shown(release.column) + ("" if where is None else f" where {shown(where, width=200)}")
+
+
+def condition_sentence(estimate: Estimate) -> str:
+    """How many people satisfy the condition."""
+    passing = estimate.passing
+    assert passing is not None
+    return (
+        f"Condition: about {_people(round(passing.count))} ({passing.low:,} to {passing.high:,}) have a value where "
+        f"{shown(estimate.where, width=200)}."
+    )
+
+
+def share_interval(share: Share) -> str:
+    """A share and its interval."""
+    return f"{share.share:.1%} ({floor(1000 * share.low) / 10:.1f} to {ceil(1000 * share.high) / 10:.1f}%)"
 
 
 def paragraphs(release: Release) -> dict[str, str]:
@@ -134,8 +158,8 @@ def summary(estimate: Estimate) -> str:
 
 def text(release: Release) -> str:
     """A release as a table of text, with its cautions."""
-    title = f"{shown(release.column)}: {summary(release.estimate)}"
-    return "\n".join([title, "", release.estimate.to_text(column=release.column), *cautions(release)])
+    head = f"{title(release)}: {summary(release.estimate)}"
+    return "\n".join([head, "", release.estimate.to_text(column=release.column), *cautions(release)])
 
 
 def text_table(estimate: Estimate, *, limit: int, column: str) -> str:
@@ -147,8 +171,9 @@ def text_table(estimate: Estimate, *, limit: int, column: str) -> str:
 
 def notebook(release: Release) -> str:
     """A release as HTML for a notebook: its cautions and the largest values."""
-    title = shown(release.column)
-    return html_table(release.estimate, limit=MOST_BARS, column=release.column, title=title, cautions=cautions(release))
+    return html_table(
+        release.estimate, limit=MOST_BARS, column=release.column, title=title(release), cautions=cautions(release)
+    )
 
 
 def html_table(estimate: Estimate, *, limit: int, column: str, title: str, cautions: Iterable[str] = ()) -> str:
@@ -318,4 +343,6 @@ def _below(estimate: Estimate, drawn: int) -> Iterator[str]:
         yield "No value is frequent enough to be shown."
     elif (more := estimate.values_shown - drawn) > 0:
         yield f"and {counted(more, 'more value', things='more values')}"
+    if estimate.passing is not None:
+        yield condition_sentence(estimate)
     yield f"{confidence(estimate.beta)} confidence, all intervals at once."

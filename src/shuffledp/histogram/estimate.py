@@ -27,6 +27,7 @@ from shuffledp.histogram.domain import Domain
 from shuffledp.histogram.export import Exports
 from shuffledp.histogram.facts import ProtocolFacts
 from shuffledp.histogram.labels import Absent, Places
+from shuffledp.histogram.passing import Passing, Share
 from shuffledp.jsonable import label_with_kind, plain
 from shuffledp.validation import whole
 
@@ -110,7 +111,7 @@ class Estimate(Exports):
     `simultaneous.unreported_high` people. Each interval of `per_bin` covers its true count with probability at least
     1 - beta; the intervals of `simultaneous` cover all true counts at once with that probability. Each person holds
     `values_per_person` values; the last `padding_bins` bins stand for missing values. `adjusted` is True after
-    `consistent`. `about` returns the facts about the protocol.
+    `consistent`. `about` returns the facts about the protocol. `where` is the condition on rows, if there was one.
     """
 
     symbols: NDArray[Any]
@@ -127,6 +128,7 @@ class Estimate(Exports):
     values_per_person: int = 1
     padding_bins: int = 0
     adjusted: bool = False
+    where: str | None = None
 
     @cached_property
     def labels(self) -> NDArray[Any]:
@@ -197,6 +199,28 @@ class Estimate(Exports):
         if at is None:
             return 0, intervals.unreported_high
         return int(intervals.low[at]), int(intervals.high[at])
+
+    @cached_property
+    def passing(self) -> Passing | None:
+        """The number of people who hold a value in a row that satisfies the condition; None without a condition."""
+        if self.where is None or not self.padding_bins:
+            return None
+        bounds, nobody = self.simultaneous, Absent(most=0)
+        at = next((at for at, label in enumerate(self.labels.tolist()) if label == nobody), None)
+        if at is None:
+            return Passing.of(people=self.people, without=0.0, low=0, high=bounds.unreported_high)
+        low, high = int(bounds.low[at]), int(bounds.high[at])
+        return Passing.of(people=self.people, without=float(self.counts[at]), low=low, high=high)
+
+    def share(self, label: Any) -> Share | None:
+        """The share of a label among the people who satisfy the condition, with its interval; None without one.
+
+        All intervals of counts and shares hold at once.
+        """
+        if self.passing is None:
+            return None
+        low, high = self.interval(label)
+        return self.passing.share(self[label], low=low, high=high)
 
     def top(self, limit: int | None = None) -> list[Row]:
         """The bins with the largest estimates, largest first."""
@@ -279,10 +303,11 @@ class Estimate(Exports):
         """The histogram as named columns of plain Python values: largest estimate first, or in the order of the values.
 
         `low` and `high` hold for all values at once, `low_alone` and `high_alone` for one value by itself, each with
-        probability 1 - beta.
+        probability 1 - beta. With a condition, `share` to `share_high` are of the people who satisfy it, and hold with
+        `low` and `high`.
         """
         order = np.arange(len(self)) if self.in_order else self._largest_first
-        return {
+        found: dict[str, list[Any]] = {
             "label": self.labels[order].tolist(),
             "count": self.counts[order].tolist(),
             "frequency": self.frequencies[order].tolist(),
@@ -291,6 +316,18 @@ class Estimate(Exports):
             "low_alone": self.per_bin.low[order].tolist(),
             "high_alone": self.per_bin.high[order].tolist(),
         }
+        if self.passing is not None:
+            rows = zip(*(found[name] for name in ("label", "count", "low", "high")), strict=True)
+            shares = [
+                None if isinstance(label, Absent) else self.passing.share(count, low=low, high=high)
+                for label, count, low, high in rows
+            ]
+            found |= {
+                "share": [one and one.share for one in shares],
+                "share_low": [one and one.low for one in shares],
+                "share_high": [one and one.high for one in shares],
+            }
+        return found
 
     def facts(self) -> dict[str, Any]:
         """Plain values that hold for the whole histogram: people, guarantee, and the bound for values not reported."""
@@ -303,7 +340,15 @@ class Estimate(Exports):
             "estimator": self.estimator,
             "unreported_high": self.simultaneous.unreported_high,
             "shuffledp_version": __version__,
+            **self._facts_of_condition(),
         }
+
+    def _facts_of_condition(self) -> dict[str, Any]:
+        """The condition and how many people satisfy it; empty without one."""
+        if self.where is None or self.passing is None:
+            return {}
+        found = self.passing
+        return {"where": self.where, "passing": found.count, "passing_low": found.low, "passing_high": found.high}
 
     def about_dict(self) -> dict[str, Any]:
         """Everything except the histogram itself, as plain Python values."""
@@ -319,6 +364,7 @@ class Estimate(Exports):
             "unreported_high": self.simultaneous.unreported_high,
             "unreported_high_alone": self.per_bin.unreported_high,
             "explanation": self.explain(),
+            **self._facts_of_condition(),
             **self._labels_of_columns(),
         }
 

@@ -168,7 +168,8 @@ def _release(
         estimate = protocol.estimate(tally, beta=beta, reports=users, domain=people.domain)
         if source.possible is not None:
             estimate = in_units(estimate, source.possible[0], shares=shown.quantiles)
-        estimate = replace(estimate, about=partial(estimate.about, drawn=not asked.messages))
+        condition = None if source.where is None else str(source.where)
+        estimate = replace(estimate, about=partial(estimate.about, drawn=not asked.messages), where=condition)
         estimate = estimate.consistent() if shown.consistent else estimate
         evaluation = evaluated(estimate, people.truth(estimate.labels, estimate.symbols)) if shown.evaluate else None
         error, made = protocol.error(beta).simultaneous, tally.messages if asked.messages else None

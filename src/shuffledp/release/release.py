@@ -134,7 +134,9 @@ class Release:
     def plot(self, ax: Any = None, *, limit: int = MOST_BARS) -> Any:
         """Draw the largest values as bars with intervals on matplotlib axes, and return the axes."""
         axes = self.estimate.plot(ax, limit=limit)
-        axes.set_title(shown(self.column), parse_math=False)
+        from shuffledp.explain.release import title
+
+        axes.set_title(title(self), parse_math=False)
         return axes
 
     def to_html(self) -> str:

@@ -169,6 +169,7 @@ def _estimate(stored: dict[str, Any], protocol: HistogramProtocol) -> Estimate:
         values_per_person=protocol.values_per_person,
         padding_bins=protocol.padding_bins,
         adjusted=bool(stored["adjusted"]),
+        where=None if stored["asked"].get("where") is None else str(stored["asked"]["where"]),
     )
     return _in_order(stored, protocol, estimate) if isinstance(protocol, Ranges) else estimate
 
