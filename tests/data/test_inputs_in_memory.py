@@ -17,7 +17,9 @@ import pytest
 
 from shuffledp import DataError, Domain, Edges, Ledger, ParameterError, Periods, private_histogram, simulate
 from shuffledp.data import Source
+from shuffledp.data.arrow import store
 from shuffledp.data.bins import OTHER, Codebook
+from shuffledp.data.tables import comparable
 from shuffledp.errors import ContinuousValuesWarning
 from tests.oracles.readings import published, read, spelled
 
@@ -409,3 +411,37 @@ def test_the_result_of_value_counts_is_refused(options):
         assert published(Counter(counts.to_dict())).total() == 3
         assert published(counts, column="count") == {spelled(2): 1, spelled(1): 1}
     assert published(pd.Series([1, 2], name="count")).total() == 2
+
+
+# columns of a condition ---------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("values", "texts"),
+    [
+        ([1, 2, None], ["1", "2", None]),
+        ([1, 2.5, None], ["1", "2.5", None]),
+        ([1.0, 2.5], ["1", "2.5"]),
+        ([True, False, None], ["true", "false", None]),
+        ([True, "x"], ["true", "x"]),
+        ([1, "x", float("nan")], ["1", "x", None]),
+        ([date(2026, 1, 31), None], ["2026-01-31", None]),
+        ([10**400, "x"], ["1" + "0" * 400, "x"]),
+        (np.array([1, 2]), ["1", "2"]),
+        (pd.Series([1, None]), ["1", None]),
+    ],
+)
+def test_values_without_a_declared_type_are_compared_as_their_own_text(values, texts):
+    """One person's value changes the type of such a column, and must not change how the values of others compare."""
+    found = comparable(store(values))
+    assert found.type == pa.string()
+    assert found.to_pylist() == texts
+
+
+@pytest.mark.parametrize("kind", [pa.int64(), pa.float64(), pa.bool_(), pa.string()])
+def test_values_with_a_declared_type_are_compared_as_they_are(kind):
+    assert comparable(store(pa.array([1, 0, None]).cast(kind))).type == kind
+
+
+def test_a_number_too_long_to_be_printed_is_compared_as_some_text():
+    assert comparable(store([10**5000, "x"])).type == pa.string()
