@@ -63,7 +63,13 @@ def help_of(name: str, command: Any) -> str:
     """Return what the command prints with --help, as plain text without boxes and colours."""
     command.rich_markup_mode = None
     context = command.make_context(f"shuffledp {name}", [], resilient_parsing=True, terminal_width=WIDTH)
-    return str(command.get_help(context)).strip()
+    example = command.epilog
+    try:
+        # click joins the lines of a paragraph unless it begins with \b
+        command.epilog = example and example.replace("\n\n", "\n\n\b\n")
+        return str(command.get_help(context)).strip()
+    finally:
+        command.epilog = example
 
 
 if __name__ == "__main__":

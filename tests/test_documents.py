@@ -167,6 +167,14 @@ def test_the_generated_page_lists_every_command_and_option():
         assert not missing, f"{name}: {missing}"
 
 
+@pytest.mark.slow
+def test_a_line_that_goes_on_in_the_next_is_not_joined_to_it():
+    """A shell takes a backslash before a space for an argument."""
+    page = generated_commands().page()
+    assert " \\\n" in page
+    assert "\\ " not in page
+
+
 def test_the_page_of_commands_is_generated_and_not_committed():
     assert DOCS / generated_commands().PATH == GENERATED
     ignored = (ROOT / ".gitignore").read_text().splitlines()

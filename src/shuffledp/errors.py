@@ -12,7 +12,7 @@ ShuffledpError
 |-- UnreachableError                 a server could not be reached; nothing is lost, retry later
 `-- MissingExtraError (ImportError)  an optional library is not installed; the message names the command
 
-No message contains a person's value.
+No message contains a person's value. `ContinuousValuesWarning` is a warning of Python and no error.
 """
 
 from __future__ import annotations
@@ -50,6 +50,10 @@ class LabelError(DataError, KeyError):
     """A label that a histogram cannot have."""
 
     __str__ = Exception.__str__  # a KeyError would print its message in quotes
+
+
+class ContinuousValuesWarning(UserWarning):
+    """A column of floats or timestamps is counted value by value, although its values may hardly ever repeat."""
 
 
 class TaskError(DataError):

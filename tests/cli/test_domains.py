@@ -23,6 +23,24 @@ def test_one_column_needs_no_name():
     assert found == {"when": Periods("month", start=datetime(2026, 1, 1), stop=datetime(2027, 1, 1))}
 
 
+def test_a_comma_without_a_path_makes_a_list():
+    """Whatever files exist: only the text decides."""
+    assert possible(["sex"], domain=["Male,Female"]) == {"sex": ["Male", "Female"]}
+    assert possible(["sex"], domain=["Male,"]) == {"sex": ["Male"]}
+    assert possible(["sex"], domain=["./Male,Female"]) == {"sex": [str(Path("Male,Female")), "sex"]}
+    assert possible(["sex"], domain=["Male"]) == {"sex": ["Male", "sex"]}
+    found = possible(["sex", "age"], domain=["sex=Male,Female"], edges=["age=0,18"])
+    assert found == {"sex": ["Male", "Female"], "age": Edges("0,18")}
+
+
+def test_dates_have_a_format_of_their_own():
+    when = {"by": ["when=month"], "start": ["when=2026"], "stop": ["when=2027"], "date_format": ["when=%m/%d/%y"]}
+    assert possible(["when", "age"], edges=["age=0,18"], **when) == {
+        "when": Periods("month", start="2026", stop="2027", date_format="%m/%d/%y"),
+        "age": Edges("0,18"),
+    }
+
+
 def test_several_columns_are_named():
     found = possible(
         ["country", "age", "when"],
@@ -48,9 +66,15 @@ def test_several_columns_are_named():
         (["a"], {"edges": ["0,1"], "domain": ["f"]}, "--domain and --edges are both given for column 'a'"),
         (["a"], {"by": ["month"]}, "--by month needs --from and --to"),
         (["a"], {"by": ["month"], "start": ["2026"]}, "--by month needs --to"),
-        (["a"], {"start": ["2026"]}, "--from and --to need --by"),
-        (["a"], {"edges": ["0,1"], "stop": ["2026"]}, "--from and --to need --by"),
+        (["a"], {"start": ["2026"]}, "--from, --to and --date-format need --by"),
+        (["a"], {"edges": ["0,1"], "stop": ["2026"]}, "--from, --to and --date-format need --by"),
+        (["a"], {"date_format": ["%Y"]}, "--from, --to and --date-format need --by"),
+        (["a", "b"], {"date_format": ["%Y"]}, "--date-format must name its column, such as --date-format a=%Y"),
         (["a"], {"by": ["fortnight"], "start": ["2026"], "stop": ["2027"]}, "by must be one of"),
+        (["a"], {"domain": ["x,,y"]}, "--domain must have labels between its commas, .* got an empty label"),
+        (["a"], {"domain": [","]}, "--domain must have labels between its commas, .* got an empty label"),
+        (["a"], {"domain": ["x, y"]}, "without spaces around them, got the label ' y'"),
+        (["a"], {"domain": ["x,y,x"]}, "--domain must have each label once, got x twice"),
         (["a"], {"edges": ["b=0,1"]}, "edges must be numbers, got 'b=0,1'"),
     ],
 )  # fmt: skip

@@ -1,14 +1,18 @@
 """`shuffledp ledger` and `run --ledger`: a budget on the command line."""
 
+import errno
 import json
+import os
 import re
+import subprocess
+from pathlib import Path
 
 import pytest
 
 from shuffledp import DataError, Histogram, Ledger
 from shuffledp.accounting.closed_form_curves import StatedCurve
 from shuffledp.accounting.composition import composed
-from tests.cli.commands import GUARANTEE, command, real_command
+from tests.cli.commands import GUARANTEE, REAL, command, real_command
 
 LIMIT = ["--limit", "3,1e-5"]
 
@@ -114,6 +118,77 @@ def test_an_unwritable_output_is_reported_as_spent(folder, monkeypatch, given, r
     stopped = command("run", "people.csv", "--column", "theme", *GUARANTEE, *given, "--out", "out.csv", cwd=folder)
     assert stopped.returncode == 3
     assert ("; the release was entered in the ledger and counts as spent" in stopped.stderr) is reported
+
+
+def full_disk(*_):
+    raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+
+def interrupt(*_):
+    raise KeyboardInterrupt
+
+
+@pytest.mark.parametrize(
+    ("stop", "code", "message"),
+    [
+        (full_disk, 3, "shuffledp run: cannot write out.csv: No space left on device; the result was printed instead"),
+        (interrupt, 130, "interrupted: the result was printed instead"),
+    ],
+)
+@pytest.mark.parametrize("as_json", [False, True])
+def test_a_result_that_cannot_be_written_is_printed(folder, monkeypatch, stop, code, message, as_json):
+    """The disk is full, or Ctrl-C comes, when the file is written: the budget is spent, and the result is not lost."""
+    budget(folder, *LIMIT)
+    monkeypatch.setattr("shuffledp.atomic_file.os.fsync", stop)
+    stopped = run(folder, *GUARANTEE, "--out", "out.csv", *(["--json"] if as_json else []))
+    assert stopped.returncode == code
+    after = "; " if code == 3 else ": "
+    assert stopped.stderr == f"{message}{after}the release was entered in the ledger and counts as spent\n"
+    shown = json.loads(stopped.stdout)["histogram"] if as_json else stopped.stdout
+    assert (shown[0]["label"] == "dark") if as_json else ("dark" in shown and "Guarantee: " in shown)
+    assert sorted(path.name for path in folder.iterdir()) == ["people.csv", "people.ledger"]
+
+
+def test_other_files_are_written_if_one_cannot_be(folder, monkeypatch):
+    import shuffledp.cli.release_output as output
+
+    save = output.save
+
+    def fails_for_csv(release, path, **options):
+        if path.suffix == ".csv":
+            raise DataError(f"cannot write {path}: No space left on device")
+        return save(release, path, **options)
+
+    monkeypatch.setattr(output, "save", fails_for_csv)
+    budget(folder, *LIMIT)
+    stopped = run(folder, *GUARANTEE, "--out", "out.csv", "--out", "out.json")
+    assert stopped.returncode == 3
+    assert "wrote out.json" in stopped.stderr
+    assert (folder / "out.json").exists()
+
+
+@pytest.mark.slow
+def test_a_result_whose_output_is_on_a_full_disk_goes_to_stderr(folder):
+    """/dev/full refuses every byte, as a full disk does."""
+    budget(folder, *LIMIT)
+    asked = [*REAL, "run", "people.csv", "--column", "theme", *GUARANTEE, "--ledger", "people.ledger"]
+    with Path("/dev/full").open("w") as full:
+        stopped = subprocess.run(asked, cwd=folder, stdout=full, stderr=subprocess.PIPE, text=True, check=False)
+    assert stopped.returncode == 3
+    assert "dark" in stopped.stderr
+    assert stopped.stderr.endswith(
+        "shuffledp run: cannot write to stdout: No space left on device; the release was entered in the ledger and "
+        "counts as spent\n"
+    )
+
+
+def test_an_interrupt_when_the_progress_bar_is_removed_is_reported_as_spent(folder, monkeypatch):
+    """Ctrl-C between the release and the first file."""
+    monkeypatch.setattr("shuffledp.cli.progress.ProgressBar.__exit__", interrupt)
+    budget(folder, *LIMIT)
+    stopped = run(folder)
+    assert stopped.stderr == "interrupted: the release was entered in the ledger and counts as spent\n"
+    assert stopped.returncode == 130
 
 
 def test_a_limit_cannot_be_changed(folder):

@@ -57,6 +57,12 @@ def test_trials_as_people_write_them(trials, folder):
     assert result.returncode == (2 if trials == "1,0" else 0)
 
 
+def test_too_many_trials_are_one_clear_error(folder):
+    result = command("simulate", "people.csv", "--column", "page", *GUARANTEE, "--trials", "1e9", cwd=folder)
+    assert (result.returncode, result.stdout) == (2, "")
+    assert result.stderr == "shuffledp simulate: trials must be at most 1,000,000, got 1,000,000,000\n"
+
+
 def test_too_few_trials_are_one_clear_error(folder):
     result = command("simulate", "people.csv", "--column", "page", *GUARANTEE, "--trials", "0", cwd=folder)
     assert (result.returncode, result.stdout) == (2, "")

@@ -11,10 +11,11 @@ from decimal import Decimal
 from fractions import Fraction
 
 import duckdb
+import numpy as np
 import pyarrow as pa
 import pyarrow.parquet
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from shuffledp import ParameterError
@@ -193,9 +194,13 @@ def on_duckdb(condition, table):
     return [one for (one,) in CONNECTION.execute(f"SELECT {condition.to_duckdb(types=types)} FROM rows").fetchall()]
 
 
+NEGATIVE_NAN = np.copysign(np.nan, -1.0).item()
+
+
 @pytest.mark.slow
 @settings(max_examples=150)
 @given(TREE, st.lists(ROW, min_size=1, max_size=20))
+@example(("missing", "d"), [dict.fromkeys(NAMES, None) | {"d": value} for value in (NEGATIVE_NAN, float("nan"), 1.0)])
 def test_duckdb_answers_as_the_oracle_whatever_the_data(tree, rows):
     table = pa.table({name: pa.array([row[name] for row in rows], kind) for name, kind in KINDS.items()})
     condition = Condition.parse(written(tree))
@@ -209,6 +214,72 @@ def test_every_hostile_text_against_every_kind_of_literal(sign, literal):
     tree = ("=" if isinstance(literal, bool) else sign, "t", literal)
     found = on_duckdb(Condition.parse(written(tree)), pa.table({"t": HOSTILE}))
     assert dict(zip(HOSTILE, found, strict=True)) == {text: holds(tree, {"t": text}) for text in HOSTILE}
+
+
+LARGE = [Decimal(text) for text in ("1e400", "-1e400", "1e38", "-1e38", "9" * 38, "9" * 38 + ".5", "-0.5", "7")]
+GRID = [
+    *[(sign, name, literal) for name in ("t", "i", "d") for sign in SIGNS for literal in LARGE],
+    *[("in", name, [literal, Decimal(3)]) for name in ("t", "i", "d") for literal in LARGE],
+    *[(sign, "t", text) for text in ("'", "it's", "'; DROP TABLE x; --", "\\", "%") for sign in ("=", "<")],
+    ("in", "t", ["it's", "''", '"']),
+]
+"""Comparisons that random ones hardly ever reach: numbers beyond 38 digits, and texts with quotes."""
+
+
+@pytest.mark.slow
+def test_large_numbers_and_quotes():
+    texts = [*HOSTILE, " " * 399 + "7", " " * 400 + "7", "''", "-" + "9" * 38, "1" + "0" * 38]
+    numbers = [-(2**63), -1, 0, 7, 2**63 - 1]
+    floats = [float("inf"), float("-inf"), 1e300, 1e38, -0.5, 7.0]
+    rows = [
+        {"t": text, "i": numbers[at % len(numbers)], "d": floats[at % len(floats)]} for at, text in enumerate(texts)
+    ]
+    table = pa.table({name: pa.array([row[name] for row in rows], KINDS[name]) for name in ("t", "i", "d")})
+    CONNECTION.register("rows", table)
+    answers = ", ".join(Condition.parse(written(tree)).to_duckdb() for tree in GRID)
+    found = CONNECTION.execute(f"SELECT {answers} FROM rows").fetchall()
+    assert [list(row) for row in found] == [[holds(tree, row) for tree in GRID] for row in rows]
+
+
+@pytest.mark.parametrize("zone", [None, "UTC", "Asia/Kathmandu"])
+@pytest.mark.parametrize("unit", ["s", "ms", "us"])
+def test_the_first_and_the_last_moment_of_the_calendar(unit, zone):
+    """Also where DuckDB's own time zone is another one; moments outside the calendar are undecided."""
+    first, last = datetime(1, 1, 1), datetime(9999, 12, 31, 12)
+    seconds = [(at - datetime(1970, 1, 1)) // timedelta(seconds=1) for at in (first, last)]
+    per_second = {"s": 1, "ms": 1000, "us": 10**6}[unit]
+    ticks = [seconds[0] - 1, seconds[0], seconds[1], seconds[1] + 12 * 3600]
+    table = pa.table({"at": pa.array([at * per_second for at in ticks], pa.timestamp(unit, zone))})
+    with duckdb.connect() as connection:
+        connection.register("rows", table)
+        if zone is not None:
+            connection.execute(f"SET TimeZone = '{zone}'")
+        types = {name: kind for name, kind, *_ in connection.execute("DESCRIBE rows").fetchall()}
+        answers = [
+            f"({Condition.parse(text).to_duckdb(types=types)})"
+            for text in ("at = DATE '0001-01-01'", "at = DATE '9999-12-31'", "at IS NULL")
+        ]
+        found = connection.execute(f"SELECT {', '.join(answers)} FROM rows").fetchall()
+    assert [row[2] for row in found] == [False] * 4
+    assert [row[:2] for row in found][1:3] == [(True, False), (False, True)]
+    assert [row[:2] for row in found][0::3] == [(None, None)] * 2
+
+
+@pytest.mark.parametrize("kind", [np.float64, np.float32, np.float16])
+@pytest.mark.parametrize("made", [lambda values: {"v": values}, lambda values: pa.table({"v": values})])
+def test_nan_of_either_sign_is_missing(made, kind):
+    """As a compared value, as a counted value and as a user."""
+    values = np.array([NEGATIVE_NAN, np.nan, 1.0], dtype=kind)
+    assert np.signbit(values).tolist() == [True, False, False]
+    data = made(values)
+    with closing(open_engine(Source.of(data, column="v", where="v IS NULL"))) as engine:
+        assert [(labels.to_pylist(), people.tolist()) for labels, people in engine.counts()] == [([None], [2])]
+    with closing(open_engine(Source.of(data, column="v"))) as engine:
+        ((labels, people),) = engine.counts()
+        assert dict(zip(labels.to_pylist(), people.tolist(), strict=True)) == {None: 2, 1.0: 1}
+    users = {"u": values, "v": ["a", "b", "c"]}
+    with closing(open_engine(Source.of(users, column="v", user="u"))) as engine:
+        assert engine.people() == 1
 
 
 @pytest.mark.parametrize("zone", [None, "UTC"])

@@ -6,8 +6,8 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from shuffledp import Edges, ParameterError, Periods
-from shuffledp.data.bins import Codebook, encoder_of
+from shuffledp import DataError, Edges, ParameterError, Periods
+from shuffledp.data.bins import OTHER, Codebook, encoder_of
 from shuffledp.data.labels import CrossKind, Kind
 from shuffledp.data.ordered_bins import DateBins, NumberBins
 
@@ -82,3 +82,22 @@ def test_other_values_have_a_bin_where_there_is_a_list_of_values():
     assert encode.domain.decode(encode(structs([("ES", 20)], kinds))).tolist()[0][0] not in COUNTRIES
     with pytest.raises(ParameterError, match="other must be left out"):
         cross(Edges("5"), Edges("18"), kinds=(pa.int64(), pa.int64()), other=True)
+
+
+@pytest.mark.parametrize("missing", [False, True])
+def test_where_nothing_may_be_refused_every_row_of_every_column_has_a_bin(missing):
+    """Under a condition a refusal would reveal what the one person holds who satisfies it."""
+    kinds = (pa.string(), pa.string(), pa.string())
+    possible = (COUNTRIES, Edges("0,18"), Periods("year", start="2026", stop="2027"))
+    rows = [("DE", "7", "2026-01-01"), ("IT", "7", "2026-01-01"), ("DE", "old", "2026-01-01"), ("DE", "7", "soon")]
+    encode = cross(*possible, kinds=kinds, missing=missing, refuses=False)
+    found = encode.domain.decode(encode(structs(rows, kinds))).tolist()
+    assert found == [
+        ("DE", "0 to below 18", "2026"),
+        (OTHER, "0 to below 18", "2026"),
+        ("DE", None, "2026"),
+        ("DE", "0 to below 18", None),
+    ]
+    for wrong in rows[1:2] if missing else rows[1:]:
+        with pytest.raises(DataError):
+            cross(*possible, kinds=kinds, missing=missing)(structs([wrong], kinds))

@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pytest
-from hypothesis import given
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from shuffledp import DataError, ParameterError, Periods
@@ -104,23 +104,63 @@ TEXTS = {
 @pytest.mark.parametrize("few", [0, 4096])
 @pytest.mark.parametrize("by", LENGTHS)
 def test_text_is_read_strictly_few_or_many(monkeypatch, few, by):
-    monkeypatch.setattr(date_bins, "_FEW", few)
+    monkeypatch.setattr(date_bins, "_FEW_DATES", few)
     periods = Periods(by, start="2025-12-31", stop="2026-04-01 01:00")
     assert bins(pa.array([*TEXTS, None], pa.string()), periods) == expected([*TEXTS.values(), None], periods)
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("few", [0, 4096])
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     st.sampled_from(LENGTHS),
     st.lists(st.datetimes(timezones=st.none() | st.timedeltas(timedelta(hours=-23), timedelta(hours=23)).map(
         lambda offset: timezone(timedelta(minutes=offset // timedelta(minutes=1)))
-    ), min_value=datetime(2, 1, 1), max_value=datetime(9990, 1, 1))),
+    ), min_value=datetime(1999, 12, 29), max_value=datetime(2000, 1, 16)), min_size=20),
     st.sampled_from([" ", "T"]),
 )  # fmt: skip
-def test_text_with_any_offset(by, moments, between):
+def test_text_with_any_offset(monkeypatch, few, by, moments, between):
+    monkeypatch.setattr(date_bins, "_FEW_DATES", few)
     periods = Periods(by, start="1999-12-30", stop="2000-01-15")
     utc = [at if at.tzinfo is None else at.astimezone(UTC).replace(tzinfo=None) for at in moments]
     assert bins(pa.array([at.isoformat(between) for at in moments], pa.string()), periods) == expected(utc, periods)
+
+
+AMERICAN = Periods("month", start="2026-01", stop="2026-04", date_format="%m/%d/%y")
+NUMBERS = Periods("month", start="2026-01", stop="2026-04", date_format="%Y%m%d")
+
+
+def test_text_in_a_given_format_is_read_in_no_other():
+    texts = {"01/31/26": 1, " 3/1/26": 3, "4/1/26": 4, "12/31/25": 0, "2026-01-31": 5, "31/01/26": 5, "": 5, None: 5}
+    assert bins(pa.array(list(texts), pa.string()), AMERICAN) == list(texts.values())
+    stored = store([*texts, date(2026, 2, 1), datetime(2026, 3, 1, 12), 20260301, True])
+    assert stored.kind.type is None
+    assert bins(stored.entries, AMERICAN, stored.kind) == [*texts.values(), 2, 3, 5, 5]
+    for kind in (pa.timestamp("ms"), pa.date32()):  # no text: the format has no influence
+        assert bins(pa.array(MOMENTS[3:8], pa.timestamp("us")).cast(kind, safe=False), AMERICAN) == [0, 1, 2, 3, 4]
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        pa.array([20260131, 20260301, None, 7], pa.int64()),
+        np.array([20260131, 20260301, 2026, 7], dtype=np.int32),
+        pd.Series([20260131, 20260301, None, 7]),  # pandas makes floats of whole numbers if one is missing
+        [20260131, "20260301", 10**5000, 7],
+        [20260131.0, 20260301, 2026.5, 7],
+        ["20260131", "20260301", "2026-01-31", ""],
+    ],
+    ids=lambda values: type(values).__name__,
+)
+def test_whole_numbers_are_read_as_text_in_a_given_format(values):
+    stored = store(values)
+    kind = stored.kind or Kind(stored.entries.type, declared=stored.declared)
+    assert bins(stored.entries, NUMBERS, kind) == [1, 3, 5, 5]
+    if stored.declared:
+        with pytest.raises(ParameterError, match="must not be Periods for a column of int64"):
+            bins(stored.entries, QUARTER, kind)
+    else:
+        assert bins(stored.entries, QUARTER, kind) == [5, 5, 1 if values[2] == "2026-01-31" else 5, 5]
 
 
 @pytest.mark.slow
@@ -156,6 +196,32 @@ def test_a_column_that_holds_no_dates_is_refused_by_its_type(kind):
     with pytest.raises(ParameterError, match=r"domain must not be Periods for a column of .*: use Edges"):
         DateBins(QUARTER, label_type=kind, missing=True)
     assert DateBins(QUARTER, label_type=Kind(kind, declared=False), missing=True)(pa.nulls(2, kind)).tolist() == [5, 5]
+
+
+@pytest.mark.parametrize("few", [0, 4096])
+def test_a_zone_moves_a_text_to_another_period_also_by_whole_hours(monkeypatch, few):
+    monkeypatch.setattr(date_bins, "_FEW_DATES", few)
+    texts = {
+        "2026-01-01 00:30:00+01:00": 0, "2026-01-01 00:30+01": 0, "2025-12-31T23:30:00-01:00": 1,
+        "2025-12-31 23:30:00.5-0100": 1, "2026-01-01 00:30:00+00:00": 1, "2025-12-31 23:30Z": 0,
+        "2026-01-01 00:10:00+00:30": 0, "2026-01-01 00:40:00+00:30": 1,
+    }  # fmt: skip
+    assert bins(pa.array(list(texts))) == list(texts.values())
+
+
+@pytest.mark.parametrize("few", [0, 4096])
+def test_many_texts_in_a_given_format_are_not_shortened(monkeypatch, few):
+    monkeypatch.setattr(date_bins, "_FEW_DATES", few)
+    given = Periods("month", start="2026-01", stop="2026-04", date_format="%Y-%m-%d %H:%M:%S")
+    texts = {"2026-01-01 12:30:10": 1, "2026-02-01 00:00:00": 2, "2026-02-01 00:00": 5}
+    assert bins(pa.array(list(texts)), given) == list(texts.values())
+
+
+def test_a_date_is_its_midnight_among_hours():
+    """Refused where a column declares dates; other dates could come from a person's value."""
+    periods = Periods("hour", start="2026-01-01 12:00", stop="2026-01-02 12:00")
+    stored = store(np.array(["2026-01-01", "2026-01-02", "2026-01-03"], dtype="datetime64[D]"))
+    assert bins(stored.entries, periods, stored.kind) == [0, 13, 25]
 
 
 def test_dates_have_no_hours():

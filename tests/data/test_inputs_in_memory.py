@@ -1,6 +1,7 @@
 """Data in memory of all common types can be counted, with natural labels."""
 
 import gc
+import io
 from collections import Counter
 from datetime import date, datetime, time, timedelta
 from decimal import Decimal
@@ -14,8 +15,12 @@ import pyarrow as pa
 import pyarrow.dataset
 import pytest
 
-from shuffledp import DataError, Domain, ParameterError, private_histogram, simulate
+from shuffledp import DataError, Domain, Edges, Ledger, ParameterError, Periods, private_histogram, simulate
+from shuffledp.data import Source
+from shuffledp.data.arrow import store
 from shuffledp.data.bins import OTHER, Codebook
+from shuffledp.data.tables import comparable
+from shuffledp.errors import ContinuousValuesWarning
 from tests.oracles.readings import published, read, spelled
 
 SECRET = "top secret value"
@@ -264,6 +269,11 @@ def loud_frame():
         (np.array([[SECRET]]), None, "flat array"),
         (loud_frame(), None, "cannot be read"),
         (7, None, "a table, an array"),
+        (io.StringIO(SECRET), None, "got StringIO: give the name of the file"),
+        (io.BytesIO(SECRET.encode()), "v", "got BytesIO: give the name of the file"),
+        (FRAME.groupby("who"), "who", "got DataFrameGroupBy: leave out the grouping"),
+        (FRAME.groupby("who")["who"], None, "got SeriesGroupBy: leave out the grouping"),
+        (pl.DataFrame({"v": [SECRET]}).group_by("v"), None, "got GroupBy: leave out the grouping"),
         (pa.table({"v": [{"a": SECRET}]}), None, "holds STRUCT values"),
     ],
     ids=lambda part: type(part).__name__,
@@ -341,3 +351,97 @@ def test_a_series_is_called_by_its_name(make):
     assert private_histogram(make("v"), epsilon=1, delta=1e-6).column == "v"
     assert private_histogram(make(""), epsilon=1, delta=1e-6).column == "value"
     assert private_histogram(make("v"), epsilon=1, delta=1e-6, column="theme").column == "theme"
+
+
+# what may hardly ever repeat ----------------------------------------------------------------------------------------
+
+CONTINUOUS = [
+    np.array([1.5, 2.5]),
+    np.array([1.5, 2.5], dtype=np.float32),
+    pd.Series([1.5, None]),
+    pd.Series([1.5, None], dtype="Float64"),
+    pd.Series(pd.to_datetime(["2026-01-01", None])),
+    pd.Series(pd.to_datetime(["2026-01-01", None], utc=True)),
+    np.array(["2026-01-01"], dtype="datetime64[s]"),
+    pd.DataFrame({"v": [1.5]}),
+]
+COUNTABLE = [
+    np.array([1, 2]),
+    np.array(["2026-01-01"], dtype="datetime64[D]"),
+    pd.Series([1, 2]),
+    pd.Series(["a", None]),
+    # without a dtype, each value is read by itself, and must not decide anything
+    [1.5, 2.5],
+    np.array([1.5, datetime(2026, 1, 1)], dtype=object),
+    pd.Series([1.5, datetime(2026, 1, 1)], dtype=object),
+]
+
+
+@pytest.mark.parametrize(
+    ("data", "warned"), [*((one, True) for one in CONTINUOUS), *((one, False) for one in COUNTABLE)]
+)
+def test_a_dtype_of_floats_or_timestamps_is_known_before_anything_is_counted(data, warned):
+    assert bool(Source.of(data).continuous) is warned
+    domain = Periods("month", start="2026", stop="2027") if "date" in str(getattr(data, "dtype", "")) else Edges("0,2")
+    assert not Source.of(data, domain=domain).continuous
+
+
+def test_the_warning_comes_before_the_ledger_is_charged(tmp_path):
+    ledger = Ledger.create(tmp_path / "l.ledger", epsilon=2, delta=1e-5, population="people")
+    heights = pd.DataFrame({"height": np.linspace(1.5, 2, 500)})
+    asked = {"epsilon": 1, "delta": 1e-6, "ledger": ledger}
+    with pytest.warns(
+        ContinuousValuesWarning, match=r"column 'height' has the dtype float64: .*domain=Edges"
+    ) as caught:
+        release = private_histogram(heights, **asked)
+    assert caught[0].filename == __file__
+    assert release.warnings == private_histogram(heights.height.astype(object), **asked).warnings
+    with pytest.raises(ContinuousValuesWarning):  # warnings are errors in tests
+        private_histogram(heights, **asked)
+    assert len(ledger.entries) == 2
+
+
+@pytest.mark.parametrize("options", [{}, {"normalize": True}])
+def test_the_result_of_value_counts_is_refused(options):
+    counts = pd.Series(["a", "a", SECRET], name="v").value_counts(**options)
+    with pytest.raises(DataError, match=r"a series of counts.* collections\.Counter\(data\.to_dict\(\)\)") as error:
+        private_histogram(counts, epsilon=1, delta=1e-6)
+    assert SECRET not in str(error.value)
+    if not options:
+        assert published(Counter(counts.to_dict())).total() == 3
+        assert published(counts, column="count") == {spelled(2): 1, spelled(1): 1}
+    assert published(pd.Series([1, 2], name="count")).total() == 2
+
+
+# columns of a condition ---------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("values", "texts"),
+    [
+        ([1, 2, None], ["1", "2", None]),
+        ([1, 2.5, None], ["1", "2.5", None]),
+        ([1.0, 2.5], ["1", "2.5"]),
+        ([True, False, None], ["true", "false", None]),
+        ([True, "x"], ["true", "x"]),
+        ([1, "x", float("nan")], ["1", "x", None]),
+        ([date(2026, 1, 31), None], ["2026-01-31", None]),
+        ([10**400, "x"], ["1" + "0" * 400, "x"]),
+        (np.array([1, 2]), ["1", "2"]),
+        (pd.Series([1, None]), ["1", None]),
+    ],
+)
+def test_values_without_a_declared_type_are_compared_as_their_own_text(values, texts):
+    """One person's value changes the type of such a column, and must not change how the values of others compare."""
+    found = comparable(store(values))
+    assert found.type == pa.string()
+    assert found.to_pylist() == texts
+
+
+@pytest.mark.parametrize("kind", [pa.int64(), pa.float64(), pa.bool_(), pa.string()])
+def test_values_with_a_declared_type_are_compared_as_they_are(kind):
+    assert comparable(store(pa.array([1, 0, None]).cast(kind))).type == kind
+
+
+def test_a_number_too_long_to_be_printed_is_compared_as_some_text():
+    assert comparable(store([10**5000, "x"])).type == pa.string()

@@ -6,7 +6,7 @@ from decimal import Decimal
 import pytest
 
 from shuffledp.data.where import Condition
-from tests.data.test_conditions import HOSTILE, NAMES, holds, written
+from tests.data.test_conditions import HOSTILE, NAMES, NEGATIVE_NAN, holds, written
 
 pytestmark = pytest.mark.xdist_group("spark")
 
@@ -18,6 +18,8 @@ ON_SPARK = [
     (">=", "i", Decimal("9007199254740992.5")), ("=", "d", Decimal("0.1")), (">", "d", Decimal(10) ** 30),
     ("missing", "d"), ("in", "c", [Decimal("0.125"), Decimal(3)]), ("=", "b", False), ("=", "day", date(2026, 1, 31)),
     ("<=", "at", date(2026, 1, 31)), ("in", 'my "column"', ["DE", Decimal(5), date(2026, 1, 31)]),
+    ("<", "i", Decimal("1e400")), (">", "i", Decimal("-1e400")), ("in", "i", [Decimal("1e38"), Decimal(-5)]),
+    ("<", "t", Decimal("9" * 38 + ".5")), ("in", "t", ["'; DROP TABLE x; --", "it's"]),
     ("not", ("or", [("=", "t", "DE"), ("<", "i", Decimal(0))])),
     ("and", [("not", ("missing", "t")), ("in", "t", ["DE", "de", "日本"])]),
 ]  # fmt: skip
@@ -26,12 +28,12 @@ ON_SPARK = [
 def test_spark_answers_as_the_oracle_whatever_the_data(spark):
     from pyspark.sql import types as of
 
-    floats = [None, float("nan"), float("inf"), -0.0, 0.1, 1e300, 18.0]
+    floats = [None, float("nan"), NEGATIVE_NAN, float("inf"), -0.0, 0.1, 1e300, 18.0]
     rows = [
         {
             "t": text,
             "i": [None, -5, 2**53, 2**53 + 1, 2**63 - 1][at % 5],
-            "d": floats[at % 7],
+            "d": floats[at % 8],
             "c": [None, Decimal("0.125"), Decimal("3.000")][at % 3],
             "b": [None, True, False][at % 3],
             "day": [None, date(2026, 1, 31), date(2026, 2, 1)][at % 3],

@@ -180,7 +180,7 @@ def test_periods_cover_start_and_end_at_stop_without_gaps(by, start, length):
     ("by", "start", "stop", "said"),
     [
         ("months", "2026", "2027", "by must be one of .* did you mean month"),
-        ("month", "2027", "2026", "stop must be after"),
+        ("month", "2027-05", "2026", "stop must be after 2027-05-01, the .* first month, got 2026-01-01 00:00$"),
         ("month", "2026", "2026", "stop must be after"),
         ("day", "1.1.2026", "2027", "start must be a date or a time, such as .* got '1.1.2026'"),
         ("day", "2026-02-30", "2027", "start must be a date"),

@@ -138,6 +138,44 @@ def test_an_interrupt_while_the_entry_is_marked_says_that_it_counts(ledger, monk
     assert stopped.value.__notes__ == [SPENT]
 
 
+def test_an_interrupt_right_after_the_entry_is_written_says_that_it_counts(ledger, monkeypatch):
+    """The number of the entry is not known yet; an equal release that was stopped earlier is not meant."""
+    spend = Ledger.spend
+    ledger.spend(Histogram.calibrate(users=len(VALUES), bins=2, **GUARANTEE), what="value")
+
+    def interrupted(self, *arguments, **options):
+        spend(self, *arguments, **options)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(Ledger, "spend", interrupted)
+    with pytest.raises(KeyboardInterrupt) as stopped:
+        private_histogram(VALUES, **GUARANTEE, protocol="hist", ledger=ledger)
+    assert stopped.value.__notes__ == [SPENT.replace("entry 1", "entry 2")]
+
+
+def test_an_interrupt_before_the_entry_is_written_says_nothing(ledger, monkeypatch):
+    ledger.spend(Histogram.calibrate(users=len(VALUES), bins=2, **GUARANTEE), what="value")
+
+    def interrupted(*_, **__):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(Ledger, "spend", interrupted)
+    with pytest.raises(KeyboardInterrupt) as stopped:
+        private_histogram(VALUES, **GUARANTEE, protocol="hist", ledger=ledger)
+    assert not hasattr(stopped.value, "__notes__")
+
+
+@pytest.mark.parametrize("at", ["released_limit", "notes_on", "Release"])
+def test_an_interrupt_while_the_release_is_described_says_that_it_counts(ledger, monkeypatch, at):
+    def interrupted(*_, **__):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(f"shuffledp.release.private_histogram.{at}", interrupted)
+    with pytest.raises(KeyboardInterrupt) as stopped:
+        private_histogram(VALUES, **GUARANTEE, ledger=ledger)
+    assert stopped.value.__notes__ == [SPENT]
+
+
 def test_without_a_ledger_an_interrupt_has_no_note(monkeypatch):
     def fails(*_):
         raise KeyboardInterrupt

@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from shuffledp import Domain, Histogram, Periods, SparseHistogram, private_histogram, simulate
+from shuffledp import Domain, Edges, Histogram, Periods, SparseHistogram, private_histogram, simulate
 from shuffledp.errors import DataError, ParameterError, TooFewUsersError
 from shuffledp.protocols import CATALOGUE
 from shuffledp.release.limits import Caution
@@ -102,6 +102,37 @@ def test_warnings():
     assert "says little" in str(few)
 
 
+MONTHS = {"start": "2026-01", "stop": "2026-04"}
+
+
+def test_dates_in_another_format_give_a_hint_and_with_the_format_none():
+    """By the private counts: nothing else about the data decides."""
+    dates = [f"{1 + at % 3}/15/26" for at in range(1500)]
+    release = private_histogram(dates, **GUARANTEE, domain=Periods("month", **MONTHS))
+    assert release.warnings == (Caution.MOSTLY_NO_DATE,)
+    assert "give the format of the dates, such as %m/%d/%Y" in str(release)
+    told = private_histogram(dates, **GUARANTEE, domain=Periods("month", **MONTHS, date_format="%m/%d/%y"))
+    assert told.warnings == ()
+    assert told.asked["domain"] == {"by": "month", "from": "2026-01-01", "to": "2026-04-01", "date_format": "%m/%d/%y"}
+    assert told.estimate["2026-02"] == pytest.approx(500, abs=told.error)
+    assert "Periods('month', start='2026-01-01', stop='2026-04-01', date_format='%m/%d/%y')" in told.to_html().replace(
+        "&#39;", "'"
+    )
+
+
+def test_numbers_in_another_format_give_a_hint():
+    release = private_histogram(["1.234,5"] * 1500, **GUARANTEE, domain=Edges("0:2000:1000"))
+    assert release.warnings == (Caution.MOSTLY_NO_NUMBER,)
+
+
+@pytest.mark.parametrize("missing", [400, 600])
+def test_the_hint_is_about_those_who_pass_a_condition(missing):
+    table = {"d": ["x"] * missing + ["2026-02-01"] * (1000 - missing) + ["x"] * 3000, "c": [1] * 1000 + [0] * 3000}
+    asked = {"column": "d", "where": "c = 1", "domain": Periods("month", **MONTHS)}
+    release = private_histogram(table, **GUARANTEE, **asked)
+    assert (Caution.MOSTLY_NO_DATE in release.warnings) is (missing > 500)
+
+
 def test_json_has_everything_and_no_truth_unless_asked():
     plain = json.loads(private_histogram(VALUES, **GUARANTEE).to_json())
     assert plain["column"] == "value"
@@ -117,6 +148,9 @@ def test_json_has_everything_and_no_truth_unless_asked():
         ({"epsilon": 0}, "epsilon must be above 0"),
         ({"epsilon": "much"}, "epsilon must be a number"),
         ({"delta": 1}, "delta must lie strictly"),
+        ({"delta": 0.5}, "delta must be at most 0.01, got 0.5: .* below 1 / people"),
+        ({"where": np.array([True])}, "where must be text that compares columns .* got ndarray"),
+        ({"where": pd.Series([True])}, "where must be text that compares columns .* got Series"),
         ({"beta": 2}, "beta must lie strictly"),
         ({"estimator": "unbiased"}, "give the domain"),
         ({"protocol": "dummy"}, "give the domain"),

@@ -54,6 +54,7 @@ def run(
     by: given.By = None,
     start: given.From = None,
     stop: given.To = None,
+    date_format: given.DateFormat = None,
     other: given.Other = False,
     trust: given.Trust = "shuffler",
     protocol: given.ProtocolName = None,
@@ -122,41 +123,43 @@ def run(
         by=by or [],
         start=start or [],
         stop=stop or [],
+        date_format=date_format or [],
         data_files=inputs,
         outputs=out or [],
         delimiter=delimiter,
     )
-    with ProgressBar() as progress, quiet_start() if engine == "spark" else nullcontext():
-        release = private_histogram(
-            data,
-            column=column if len(column) > 1 else column[0],
-            epsilon=epsilon,
-            delta=delta,
-            user=user,
-            values_per_person=values_per_person,
-            count_capped=count_capped,
-            where=where,
-            drop_missing=drop_missing,
-            domain=possible,
-            other=other,
-            trust=cast("TrustName", trust),
-            protocol=cast("ReleaseName | None", protocol),
-            estimator=cast("EstimatorName | None", estimator),
-            messages=messages,
-            consistent=consistent,
-            quantiles=shares,
-            ranges=ranges,
-            beta=beta,
-            evaluate=evaluate,
-            ledger=ledger,
-            engine=cast("EngineName | None", engine),
-            master=master,
-            progress=progress,
-        )
+    release = None
     try:
+        with ProgressBar() as progress, quiet_start() if engine == "spark" else nullcontext():
+            release = private_histogram(
+                data,
+                column=column if len(column) > 1 else column[0],
+                epsilon=epsilon,
+                delta=delta,
+                user=user,
+                values_per_person=values_per_person,
+                count_capped=count_capped,
+                where=where,
+                drop_missing=drop_missing,
+                domain=possible,
+                other=other,
+                trust=cast("TrustName", trust),
+                protocol=cast("ReleaseName | None", protocol),
+                estimator=cast("EstimatorName | None", estimator),
+                messages=messages,
+                consistent=consistent,
+                quantiles=shares,
+                ranges=ranges,
+                beta=beta,
+                evaluate=evaluate,
+                ledger=ledger,
+                engine=cast("EngineName | None", engine),
+                master=master,
+                progress=progress,
+            )
         publish(release, out=out or [], top=top, as_json=json, explain=explain)
     except BaseException as error:
-        if ledger is not None:
+        if ledger is not None and release is not None:
             error.add_note("the release was entered in the ledger and counts as spent")
         raise
 
@@ -181,6 +184,7 @@ def simulate(
     by: given.By = None,
     start: given.From = None,
     stop: given.To = None,
+    date_format: given.DateFormat = None,
     other: given.Other = False,
     trust: given.Trust = "shuffler",
     protocol: given.ProtocolName = None,
@@ -213,6 +217,7 @@ def simulate(
         by=by or [],
         start=start or [],
         stop=stop or [],
+        date_format=date_format or [],
         data_files=inputs,
         outputs=[],
         delimiter=delimiter,

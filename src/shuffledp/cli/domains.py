@@ -1,6 +1,7 @@
-"""The possible values of each column, from --domain, --edges, --by, --from and --to.
+"""The possible values of each column, from --domain, --edges, --by, --from, --to and --date-format.
 
-With one column, an option has just a value; with several, COLUMN=VALUE names the column.
+With one column, an option has just a value; with several, COLUMN=VALUE names the column. In --domain, text with a comma
+and without a path separator is the list itself; anything else is the name of a file, whichever files exist.
 """
 
 from __future__ import annotations
@@ -54,6 +55,27 @@ def _different(path: Path, lines: list[str]) -> Iterator[str]:
             yield label
 
 
+def inline_list(text: str) -> list[str] | None:
+    """Return the labels of a list such as Male,Female; None if the text is the name of a file."""
+    if "," not in text or any(sign in text for sign in _SEPARATORS):
+        return None
+    labels = text.removesuffix(",").split(",")
+    wrong = next((label for label in labels if label != label.strip() or not label), None)
+    if wrong is not None:
+        what = "an empty label" if not wrong.strip() else f"the label {wrong!r}"
+        raise ParameterError(
+            f"--domain must have labels between its commas, without spaces around them, got {what}: correct it, or "
+            "give a file with one label per line"
+        )
+    if repeated := next((label for label in labels if labels.count(label) > 1), None):
+        raise ParameterError(f"--domain must have each label once, got {shown(repeated)} twice")
+    return labels
+
+
+_SEPARATORS = ("/", "\\")
+"""Of paths. A file whose name has a comma is written ./a,b.txt."""
+
+
 def read_possible_values(
     columns: Sequence[str],
     *,
@@ -62,6 +84,7 @@ def read_possible_values(
     by: Sequence[str],
     start: Sequence[str],
     stop: Sequence[str],
+    date_format: Sequence[str],
     data_files: list[Path],
     outputs: Sequence[Path],
     delimiter: str | None,
@@ -76,7 +99,16 @@ def read_possible_values(
             refuse_same(output, [path], "an output")
         return read_domain(path, column, data_files=data_files, delimiter=delimiter)
 
-    found = possible_values(columns, domain=lists, edges=edges, by=by, start=start, stop=stop, read_list=read_list)
+    found = possible_values(
+        columns,
+        domain=lists,
+        edges=edges,
+        by=by,
+        start=start,
+        stop=stop,
+        date_format=date_format,
+        read_list=read_list,
+    )
     if not found:
         return None
     if open_columns := [column for column in columns if column not in found]:
@@ -95,13 +127,15 @@ def possible_values(
     by: Sequence[str] = (),
     start: Sequence[str] = (),
     stop: Sequence[str] = (),
+    date_format: Sequence[str] = (),
     read_list: Callable[[Path, str], Sequence[Any]],
 ) -> dict[str, Any]:
     """Return the given possible values by column: a list of labels (read by `read_list`), Edges or Periods."""
-    lists, intervals, lengths, starts, stops = (
+    lists, intervals, lengths, starts, stops, formats = (
         _by_column(option, given, columns)
         for option, given in (
             ("--domain", domain), ("--edges", edges), ("--by", by), ("--from", start), ("--to", stop),
+            ("--date-format", date_format),
         )
     )  # fmt: skip
     found: dict[str, Any] = {}
@@ -111,24 +145,27 @@ def possible_values(
         if len(options) > 1:
             raise ParameterError(f"{' and '.join(options)} are both given for column {column!r}: leave out all but one")
         if column in lists:
-            found[column] = read_list(Path(lists[column]), column)
+            inline = inline_list(lists[column])
+            found[column] = read_list(Path(lists[column]), column) if inline is None else inline
         elif column in intervals:
             found[column] = Edges(intervals[column])
         elif column in lengths:
-            found[column] = _periods(column, lengths[column], starts, stops)
-        if column not in lengths and (column in starts or column in stops):
-            raise ParameterError("--from and --to need --by: hour, day, week, month or year")
+            found[column] = _periods(column, lengths[column], starts, stops, formats.get(column))
+        if column not in lengths and (column in starts or column in stops or column in formats):
+            raise ParameterError("--from, --to and --date-format need --by: hour, day, week, month or year")
     return found
 
 
-def _periods(column: str, by: str, starts: Mapping[str, str], stops: Mapping[str, str]) -> Periods:
+def _periods(
+    column: str, by: str, starts: Mapping[str, str], stops: Mapping[str, str], date_format: str | None
+) -> Periods:
     absent = [option for option, given in (("--from", starts), ("--to", stops)) if column not in given]
     if absent:
         raise ParameterError(
             f"--by {by} needs {' and '.join(absent)}, such as --from 2026-01-01 --to 2027-01-01: the possible dates "
             "must not depend on the data"
         )
-    return Periods(by, start=starts[column], stop=stops[column])
+    return Periods(by, start=starts[column], stop=stops[column], date_format=date_format)
 
 
 def _by_column(option: str, given: Sequence[str], columns: Sequence[str]) -> dict[str, str]:

@@ -71,7 +71,11 @@ CountCapped = Annotated[
 DropMissing = Annotated[bool, flag("--drop-missing", "Ignore rows without a value.", panel=ROWS)]
 Domain = Annotated[
     list[str] | None,
-    option("FILE", "Public list of possible values: one per line, or a table with the column.", panel=ROWS),
+    option(
+        "FILE|LIST",
+        "Public list of possible values: a,b,c; or a file, one per line, or a table with the column.",
+        panel=ROWS,
+    ),
 ]
 Edges = Annotated[
     list[str] | None,
@@ -83,6 +87,10 @@ By = Annotated[
 ]
 From = Annotated[list[str] | None, option("DATE", "Start of the first period.", name="--from", panel=ROWS)]
 To = Annotated[list[str] | None, option("DATE", "End of the last period, exclusive.", name="--to", panel=ROWS)]
+DateFormat = Annotated[
+    list[str] | None,
+    option("FORMAT", "Format of dates that are text, such as %m/%d/%Y; default: 2026-10-31.", panel=ROWS),
+]
 Where = Annotated[
     str | None,
     option("CONDITION", "Count only these rows, such as \"country = 'DE'\".", panel=ROWS),

@@ -6,6 +6,7 @@ Also tables of two columns, of quantiles and of plans for ranges.
 from __future__ import annotations
 
 import shlex
+import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -41,12 +42,15 @@ from shuffledp.explain.release import (
     lines,
     more_values,
     paragraphs,
+    share_interval,
+    title,
     warning_sentences,
 )
 from shuffledp.explain.series import Series, is_condensed, series_of, text_series
 from shuffledp.formatting import at_most, confidence, counted, percent_at_most, shown
 from shuffledp.histogram.cross_table import CrossTable, cross_table
 from shuffledp.histogram.estimate import Estimate, Row, values_among
+from shuffledp.histogram.labels import NotAValue
 from shuffledp.histogram.ordered_estimate import OrderedEstimate
 from shuffledp.ledger import Spent
 from shuffledp.release.ranges import RangeRow, checked_shares
@@ -155,23 +159,52 @@ _MAGNIFIED = 10  # on a linear scale the smallest values would have no bars besi
 def publish(
     release: Release, *, out: Iterable[Path], top: int | None, as_json: bool, explain: bool | None = None
 ) -> None:
-    """Write a release to files and print it, with all paragraphs if `explain`; None for commands without that flag."""
+    """Write a release to files and print it, with all paragraphs if `explain`; None for commands without that flag.
+
+    A release cannot be repeated, so it is printed even if a file cannot be written or writing is interrupted.
+    """
     # before anything is printed, because the reader of stdout may close the pipe
-    written = [save(release, path, command=command_of(release.asked)) for path in out]
+    written, failure = _save(release, out)
     for text in warning_sentences(release):
         print_note(f"warning: {text}")
-    if as_json:
-        print(release.to_json())
-    else:
-        _show(release, top=top, explain=explain)
+    try:
+        if as_json:
+            print(release.to_json())
+        else:
+            _show(release, top=top, explain=explain)
+        if sys.stdout is not None:
+            sys.stdout.flush()
+    except BrokenPipeError:
+        raise
+    except OSError:  # stdout is a file on a full disk
+        if not written:
+            print_note(release.to_json() if as_json else str(release))
+        raise
     for path in written:
         note_written(path)
+    if failure is not None:
+        failure.add_note("the result was printed instead")
+        raise failure
+
+
+def _save(release: Release, out: Iterable[Path]) -> tuple[list[Path], BaseException | None]:
+    """Write all files that can be written; return them, and the first error or interrupt."""
+    written: list[Path] = []
+    failure: BaseException | None = None
+    for path in out:
+        try:
+            written.append(save(release, path, command=command_of(release.asked)))
+        except KeyboardInterrupt as error:
+            return written, error
+        except Exception as error:
+            failure = failure or error
+    return written, failure
 
 
 def _show(release: Release, *, top: int | None, explain: bool | None) -> None:
     estimate = release.estimate
     everybody = counted(estimate.people, "person", things="people")
-    print_title(f"{shown(release.column)} of {everybody}: {counted(estimate.values_shown, 'value')} shown")
+    print_title(f"{title(release)} of {everybody}: {counted(estimate.values_shown, 'value')} shown")
     if isinstance(estimate, OrderedEstimate):
         show_quantiles(estimate)
     if len(estimate):
@@ -261,7 +294,8 @@ class _Lines:
         table = Table(caption=self._caption(bars=bar > 0), caption_justify="left")
         table.add_column(Text(shown(release.column)), overflow="fold")
         sure = f"{confidence(release.estimate.beta)} interval"
-        for name in ("estimate", sure, *(name for name, _ in self._truth)):
+        shares = [] if release.estimate.passing is None else ["share of those who pass"]
+        for name in ("estimate", sure, *(name for name, _ in self._truth), *shares):
             table.add_column(name, justify="right")
         if bar:
             table.add_column("")
@@ -269,7 +303,7 @@ class _Lines:
             self._add(table, row, bar)
         if self._smallest:
             table.add_section()
-            blank = [""] * (2 + len(self._truth))
+            blank = [""] * (2 + len(self._truth) + len(shares))
             hidden = values_among(row.label for row in rows[self._kept : len(rows) - self._smallest])
             table.add_row(f"... {hidden:,} more ...", *blank, *([self._about_smallest(bar)] if bar else []))
             table.add_section()
@@ -286,6 +320,9 @@ class _Lines:
     def _add(self, table: Table, row: Row, bar: int, *, factor: int = 1) -> None:
         cells = [people(row.count), interval(row)]
         cells += [f"{counts[row.label]:,}" for _, counts in self._truth]
+        if (passing := self._release.estimate.passing) is not None:
+            value = not isinstance(row.label, NotAValue)
+            cells.append(share_interval(passing.share(row.count, low=row.low, high=row.high)) if value else "")
         table.add_row(Text(shown(row.label)), *cells, *([self._bar(row, bar, factor)] if bar else []))
 
     def _bar(self, row: Row, length: int, factor: int) -> str:
@@ -332,7 +369,8 @@ def _words(name: str, value: Any, *, columns: list[str]) -> Iterator[str]:
         for column, domain in zip(columns, domains, strict=True):
             prefix = f"{column}=" if len(columns) > 1 else ""
             for option, text in (domain if isinstance(domain, dict) else {"domain": "FILE"}).items():
-                yield from (f"--{option}", shlex.quote(f"{prefix}{short_edges(text) if option == 'edges' else text}"))
+                value = f"{prefix}{short_edges(text) if option == 'edges' else text}"
+                yield from (f"--{option.replace('_', '-')}", shlex.quote(value))
     else:
         yield f"--{name.replace('_', '-')}"
         if name == "quantiles":

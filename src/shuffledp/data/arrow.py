@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import date, datetime
 from decimal import Decimal
 from typing import Any
@@ -42,12 +42,14 @@ _UNITS = ("D", "s", "ms", "us", "ns")
 class Stored:
     """Values as an Arrow array. `kind` says how entries are read; None means by the type that DuckDB gives them.
 
-    `declared` says that the type is part of the data's schema and was not inferred from the values.
+    `declared` says that the type is part of the data's schema and was not inferred from the values. `continuous` is the
+    dtype of an array or a series of floats or timestamps; it decides nothing but a warning to the caller, who made it.
     """
 
     entries: Any
     kind: Kind | None = None
     declared: bool = False
+    continuous: str | None = None
 
 
 def arrow() -> Any:
@@ -66,6 +68,17 @@ def library_of(data: Any) -> str:
 
 def store(values: Any) -> Stored:
     """Store the values of a list, an iterator, an array or a series."""
+    found, dtype = _store(values), getattr(values, "dtype", None)
+    if getattr(dtype, "kind", None) == "f" or (getattr(dtype, "kind", None) == "M" and str(dtype) != _DAYS):
+        return replace(found, continuous=str(dtype))
+    return found
+
+
+_DAYS = "datetime64[D]"
+"""The dtype of dates, which repeat."""
+
+
+def _store(values: Any) -> Stored:
     pa, library = arrow(), library_of(values)
     if isinstance(values, pa.Array | pa.ChunkedArray):
         return store_arrow(values)

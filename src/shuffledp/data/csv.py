@@ -26,6 +26,7 @@ QUOTE, NEWLINE, RETURN = b'"', b"\n", b"\r"
 _QUOTE, _NEWLINE, _RETURN = QUOTE[0], NEWLINE[0], RETURN[0]
 
 NOT_UTF8 = "is not UTF-8"
+_BLANK = "is blank, so it is no record: delete blank lines, also at the end of the file, as sed '/^\\r*$/d' does"
 _STRAY_QUOTE = "has a quote inside a field without quotes around it, or a quote before it is not closed"
 _AFTER_QUOTE = "has text after a closing quote, or a quote before it is not closed"
 
@@ -149,7 +150,7 @@ def _check_records(text: bytes, raw: NDArray[np.uint8], ends: NDArray[np.int64],
     start = 0 if wrong == 0 else int(ends[places[wrong - 1]]) + 1
     found = int(places[wrong]) - (int(places[wrong - 1]) if wrong else -1)
     blank = found == 1 and text[start : int(ends[places[wrong]])] in (b"", RETURN)
-    reason = "is blank" if blank else f"has {'fewer' if found < fields else 'more'} fields than the header"
+    reason = _BLANK if blank else f"has {'fewer' if found < fields else 'more'} fields than the header"
     raise MalformedError(text.count(NEWLINE, 0, start), reason)
 
 

@@ -14,7 +14,8 @@
 | dates | their day |
 | timestamps without a time zone | their own clock |
 | timestamps with a time zone | their time in UTC |
-| text | the date or time it spells, see `read_minute` in `histogram.periods`; any other text is missing |
+| text | the date or time it spells, see `Periods.read_minute`; any other text is missing |
+| whole numbers, with a format such as %Y%m%d | their text |
 | missing values, and values of other types in data without a type | missing |
 """
 
@@ -35,7 +36,7 @@ from shuffledp.errors import DataError, ParameterError
 from shuffledp.histogram.domain import Domain
 from shuffledp.histogram.edges import LONGEST, NUMBER, Edges, read_number, scaled
 from shuffledp.histogram.labels import from_key, label
-from shuffledp.histogram.periods import AFTER_HOURS, AFTER_MINUTES, DATE, HOUR, ZONE, Periods, read_minute
+from shuffledp.histogram.periods import AFTER_HOURS, AFTER_MINUTES, DATE, HOUR, ZONE, Periods
 
 MISSING = -1
 """Stands for the interval of a missing value."""
@@ -258,6 +259,9 @@ def _decimal(one: Any) -> Decimal:
 
 _PER_MINUTE = {"s": 60, "ms": 60_000, "us": 60_000_000, "ns": 60_000_000_000}
 _MINUTES_OF_A_DAY = 24 * 60
+_LONGEST_DATE = 64
+"""Bits of a whole number that can be a date."""
+
 _FEW_DATES = 4096
 """Up to this many different texts are read one by one; more are shortened first, which leaves fewer."""
 
@@ -279,7 +283,7 @@ class DateBins:
 
     def __init__(self, periods: Periods, *, label_type: Any, missing: bool) -> None:
         self._kind = label_type if isinstance(label_type, Kind) else Kind(label_type)
-        self._missing = missing
+        self._missing, self._periods = missing, periods
         if self._kind.declared:
             _check_type(self._kind.type, periods)
         self._minutes = [(edge - _EPOCH) // timedelta(minutes=1) for edge in periods.edges]
@@ -304,7 +308,7 @@ class DateBins:
 
         kind = self._kind.type
         if kind is None:
-            return self._one_by_one(values, _minute_of_key)
+            return self._one_by_one(values, self._minute_of_key)
         if types.is_timestamp(kind):
             return self._of_ticks(values, [minute * _PER_MINUTE[kind.unit] for minute in self._minutes])
         if types.is_date(kind):
@@ -313,6 +317,8 @@ class DateBins:
             return self._of_ticks(values, [day * per_day for day in days])
         if is_text(kind):
             return self._of_text(values)
+        if self._periods.date_format is not None and (types.is_integer(kind) or types.is_floating(kind)):
+            return self._of_numbers(values)
         return np.full(len(values), MISSING)  # in data without a type, other values can be dates
 
     def _of_ticks(self, values: Any, thresholds: list[int]) -> NDArray[np.int64]:
@@ -327,10 +333,32 @@ class DateBins:
         import pyarrow.compute as compute
 
         texts = values.cast(pyarrow.large_string())
-        for shape, kept in _SHORTER:
+        for shape, kept in _SHORTER if self._periods.date_format is None else ():
             if len(texts) > _FEW_DATES and len(compute.unique(texts)) > _FEW_DATES:
                 texts = compute.replace_substring_regex(texts, shape, kept)
-        return self._one_by_one(texts, read_minute)
+        return self._one_by_one(texts, self._periods.read_minute)
+
+    def _of_numbers(self, values: Any) -> NDArray[np.int64]:
+        """Whole numbers such as 20261016, also stored as floats."""
+        import pyarrow
+
+        coded = values.dictionary_encode()
+        texts = [str(one) if isinstance(one, int) else None for one in self._kind.labels(coded.dictionary)]
+        return self._of_text(pyarrow.array(texts, pyarrow.large_string()).take(coded.indices))
+
+    def _minute_of_key(self, key: str) -> int | None:
+        """The minute of the label with this key, in data without a type."""
+        known = from_key(key)
+        if isinstance(known, int) and not isinstance(known, bool) and self._periods.date_format is not None:
+            known = str(known) if known.bit_length() <= _LONGEST_DATE else None
+        if isinstance(known, str):
+            return self._periods.read_minute(known)
+        if isinstance(known, datetime):
+            at = known if known.tzinfo is None else known.astimezone(UTC).replace(tzinfo=None)
+            return (at - _EPOCH) // timedelta(minutes=1)
+        if isinstance(known, date):
+            return (known - _EPOCH.date()).days * _MINUTES_OF_A_DAY
+        return None
 
     def _one_by_one(self, values: Any, read: Callable[[str], int | None]) -> NDArray[np.int64]:
         coded = values.dictionary_encode()
@@ -349,22 +377,11 @@ def _check_type(kind: Any, periods: Periods) -> None:
         raise ParameterError("by must be at least a day for a column of dates, got hour")
     if kind is None or types.is_timestamp(kind) or types.is_date(kind) or types.is_null(kind) or is_text(kind):
         return
+    if periods.date_format is not None and types.is_integer(kind):
+        return
     raise ParameterError(
         f"domain must not be Periods for a column of {kind}: use Edges for numbers, and a list for other values"
     )
-
-
-def _minute_of_key(key: str) -> int | None:
-    """The minute of the label with this key, in data without a type."""
-    known = from_key(key)
-    if isinstance(known, str):
-        return read_minute(known)
-    if isinstance(known, datetime):
-        at = known if known.tzinfo is None else known.astimezone(UTC).replace(tzinfo=None)
-        return (at - _EPOCH) // timedelta(minutes=1)
-    if isinstance(known, date):
-        return (known - _EPOCH.date()).days * _MINUTES_OF_A_DAY
-    return None
 
 
 _EPOCH = datetime(1970, 1, 1)

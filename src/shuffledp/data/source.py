@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from shuffledp.data.bins import Possible, PossibleValues, possible_values
 from shuffledp.data.files import Files, find_files, names_something
-from shuffledp.data.tables import read_memory
+from shuffledp.data.tables import Memory, read_memory
 from shuffledp.errors import DataError, ParameterError
 from shuffledp.histogram.facts import Cap
 from shuffledp.validation import MOST_VALUES, values_each
@@ -140,6 +140,14 @@ class Source:
         return None if self.user is None else Cap(values=self.values_per_person, counted=self.count_capped)
 
     @property
+    def continuous(self) -> dict[str, str]:
+        """The dtypes of arrays and series of floats or timestamps that are counted value by value, by column."""
+        if self.possible is not None or not isinstance(self.data, Memory):
+            return {}
+        found = zip(self.names, self.data.continuous, strict=False)
+        return {name: dtype for name, dtype in found if dtype is not None}
+
+    @property
     def needed(self) -> list[str]:
         """The columns to read."""
         compared = () if self.where is None else self.where.columns
@@ -161,6 +169,11 @@ def _check_spelling(names: Iterable[str]) -> None:
 
 def _opened(data: Any, column: Any, **how: str | None) -> Any:
     """The data, with names of files looked up; `how` files are read."""
+    if hasattr(data, "read") and hasattr(data, "readline"):
+        raise DataError(
+            f"data must be a table, an array of values or names of files, got {type(data).__name__}: give the name of "
+            "the file, or read it into a table first"
+        )
     if isinstance(data, Iterator) and not hasattr(data, "schema"):
         data = list(data)
     if isinstance(data, str | os.PathLike):

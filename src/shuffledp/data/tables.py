@@ -56,7 +56,8 @@ class Memory:
 
     `names` are the columns with the values. In the scan they are called `fields`, and the column of users `user`; the
     columns of a condition keep their names. `kinds` say how the values of each column are read; None means by the type
-    that DuckDB gives them, and then `declared` says whether that type is declared.
+    that DuckDB gives them, and then `declared` says whether that type is declared. `continuous` has the dtypes of those
+    columns whose dtype is one of floats or timestamps, and None for the others.
     """
 
     scan: Scan
@@ -65,6 +66,7 @@ class Memory:
     user: str | None = None
     kinds: tuple[Kind | None, ...] = (None,)
     declared: tuple[bool, ...] = (False,)
+    continuous: tuple[str | None, ...] = (None,)
 
 
 def read_memory(
@@ -90,7 +92,14 @@ def _read_memory(data: Any, columns: list[Any], user: Hashable | None, compared:
         for name, needs_it in (("user", user is not None), ("where", compared), ("a list of columns", columns[1:])):
             if needs_it:
                 raise ParameterError(f"{name} needs a table with named columns, got data without columns")
-        name = _name_of(data) if not columns or columns[0] is None else str(columns[0])
+        unnamed = not columns or columns[0] is None
+        if unnamed and _are_counts(data):
+            raise DataError(
+                "data must have one value for each person, got a series of counts, as value_counts() makes it: pass "
+                "collections.Counter(data.to_dict()), or the values themselves. If the counts are the values to count, "
+                "name them with column"
+            )
+        name = _name_of(data) if unnamed else str(columns[0])
         if isinstance(data, Counter):
             return _people_per_value(data, name)
         return _memory(_Needed((name,), (name,)), {name: store(data)})
@@ -131,6 +140,13 @@ def _add(old: dict[str, Any], name: str, column: Any) -> str:
         name += " (value)"
     old[name] = column
     return name
+
+
+def _are_counts(values: Any) -> bool:
+    """Whether data is a series of pandas with the name that value_counts() gives it, by its schema alone."""
+    if library_of(values) != "pandas" or getattr(values, "name", None) not in ("count", "proportion"):
+        return False
+    return type(getattr(values, "index", None)).__name__ not in ("RangeIndex", "NoneType")
 
 
 def _name_of(values: Any) -> str:
@@ -225,6 +241,11 @@ class _Stream(_Table):
 def _table(data: Any) -> _Table | None:
     """Return the data as a table; None if it is no table."""
     pa, library = arrow(), library_of(data)
+    if library in ("pandas", "polars") and "GroupBy" in type(data).__name__:
+        raise DataError(
+            f"data must be the table itself, got {type(data).__name__}: leave out the grouping; column names the "
+            "values to count, or a list of columns"
+        )
     if library == "duckdb" and hasattr(data, "to_arrow_reader"):
         return _relation(data)
     if library == "pandas" and hasattr(data, "columns"):
@@ -288,7 +309,8 @@ def _memory(needed: _Needed, columns: dict[str, Stored]) -> Memory:
         raise DataError("the columns differ in length: one entry for each row is needed in all of them")
     table, values = pa.table(entries), [columns[name] for name in needed.fields]
     kinds, declared = tuple(one.kind for one in values), tuple(one.declared for one in values)
-    return Memory(lambda: table, needed.names, needed.fields, needed.user, kinds, declared)
+    continuous = tuple(one.continuous for one in values)
+    return Memory(lambda: table, needed.names, needed.fields, needed.user, kinds, declared, continuous)
 
 
 def _without_nan(entries: Any) -> Any:

@@ -137,7 +137,10 @@ class Condition:
     def parse(cls, text: str) -> Condition:
         """Parse a condition; an error gives the place and shows no literal, which may be personal."""
         if not isinstance(text, str):
-            raise ParameterError(f"where must be text, such as \"country = 'DE'\", got {type(text).__name__}")
+            raise ParameterError(
+                f"where must be text that compares columns of the data, such as \"country = 'DE'\", got "
+                f"{type(text).__name__}"
+            )
         checker = _Checker()
         try:
             root = checker.node(_tree(text))

@@ -172,7 +172,8 @@ class DuckDB(Sql):
             written = f"CAST(CASE WHEN {known} THEN {name} END AS VARCHAR)"
             return f"coalesce({written}, CASE WHEN {name} IS NOT NULL THEN '' END)"
         text = self._shortest(f"CAST({name} AS VARCHAR)", "VARCHAR", self._is_float(name), self._is_decimal(name))
-        return f"nullif({text}, CASE WHEN {self._is_float(name)} THEN 'nan' END)"
+        # a NaN has a sign, which DuckDB writes too
+        return f"CASE WHEN NOT ({self._is_float(name)} AND {text} IN ('nan', '-nan')) THEN {text} END"
 
     def literal(self, text: str) -> str:
         """A text literal with any content."""

@@ -21,13 +21,16 @@ from shuffledp.explain.release import (
     messages_made,
     note_sentences,
     possible_values,
+    share_interval,
     story,
+    title,
     warning_sentences,
 )
 from shuffledp.explain.series import about_series, html_series, series_of
 from shuffledp.explain.svg import all_values, privacy_curve
 from shuffledp.formatting import at_most, confidence_level, counted, share_at_most, short_repr, shown
-from shuffledp.histogram.estimate import MOST_BARS, values_among
+from shuffledp.histogram.estimate import MOST_BARS, Estimate, Row, values_among
+from shuffledp.histogram.labels import NotAValue
 from shuffledp.histogram.ordered_estimate import OrderedEstimate
 from shuffledp.release.release import Release
 
@@ -58,7 +61,7 @@ def context(release: Release, *, command: str | None = None) -> dict[str, Any]:
     """Return what the templates of a release show: plain values, and pictures as markup."""
     estimate = release.estimate
     return {
-        "column": release.column,
+        "column": release.column if release.estimate.where is None else title(release),
         "people": estimate.people,
         "made": release.made.isoformat(),
         "version": release.version,
@@ -107,6 +110,7 @@ def headline(release: Release) -> list[tuple[str, str]]:
     same = "people with the same value" if estimate.cap is None else "people counted with the same value"
     numbers = [
         (f"{estimate.people:,}", "person took part" if estimate.people == 1 else "people took part"),
+        *_who_passes(release),
         (f"{estimate.values_shown:,}", "value is shown" if estimate.values_shown == 1 else "values are shown"),
         (f"{release.detection_limit:,} or more", f"{same}: {seen}, {sure}"),
     ]
@@ -121,8 +125,21 @@ def headline(release: Release) -> list[tuple[str, str]]:
     return numbers
 
 
+def _who_passes(release: Release) -> list[tuple[str, str]]:
+    """The number of people who satisfy the condition; empty without one."""
+    passing, where = release.estimate.passing, shown(release.estimate.where, width=200)
+    if passing is None:
+        return []
+    return [(f"{round(passing.count):,}", f"people ({passing.low:,} to {passing.high:,}) have a value where {where}")]
+
+
 def bars_title(release: Release) -> str:
     """Return the title of the bars."""
+    where = release.estimate.where
+    return _which_bars(release) + ("" if where is None else f", where {shown(where, width=200)}")
+
+
+def _which_bars(release: Release) -> str:
     number = release.estimate.values_shown
     if not number:
         return "No value is frequent enough to be shown"
@@ -155,7 +172,8 @@ def _in_python(domain: Any) -> str:
         return f"[{domain} values]"
     if "edges" in domain:
         return f"Edges({short_edges(domain['edges'])!r})"
-    return f"Periods({domain['by']!r}, start={domain['from']!r}, stop={domain['to']!r})"
+    dates = f", date_format={domain['date_format']!r}" if "date_format" in domain else ""
+    return f"Periods({domain['by']!r}, start={domain['from']!r}, stop={domain['to']!r}{dates})"
 
 
 def _not_shown(release: Release) -> str:
@@ -195,8 +213,18 @@ def _table(release: Release) -> dict[str, Any] | None:
     which = "largest" if estimate.in_order else "first"
     return {
         "which": f"the {which} {some:,} of {number:,} values" if some < number else counted(some, "value"),
-        "rows": [(row, f"{row.count / estimate.people:.3%}") for row in listed],
+        "share": "share" if estimate.passing is None else "share of those who pass",
+        "rows": [(row, _share(estimate, row)) for row in listed],
     }
+
+
+def _share(estimate: Estimate, row: Row) -> str:
+    """The share of all people or, with a condition, of those who satisfy it, with its interval."""
+    if estimate.passing is None:
+        return f"{row.count / estimate.people:.3%}"
+    if isinstance(row.label, NotAValue):
+        return ""
+    return share_interval(estimate.passing.share(row.count, low=row.low, high=row.high))
 
 
 def _facts(release: Release) -> dict[str, str]:
@@ -204,6 +232,7 @@ def _facts(release: Release) -> dict[str, str]:
     estimate, guarantee = release.estimate, release.estimate.guarantee
     return {
         "Question" if release.collected else "Column": shown(release.column, width=200),
+        **({} if estimate.where is None else {"Condition": shown(estimate.where, width=200)}),
         "People": f"{estimate.people:,}",
         "Possible values": possible_values(release),
         "Privacy guarantee": "none was asked for"

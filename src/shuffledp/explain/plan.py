@@ -64,6 +64,10 @@ def warning_sentence(caution: Caution, *, users: int, delta: float, error: float
             f"delta={share_at_most(delta, digits=3)} is larger than 1 / people: it would allow publishing the value of "
             f"one of the {users:,} people; choose a much smaller delta"
         )
+    if caution is Caution.MOSTLY_NO_DATE:
+        return "most people have no date that can be read: give the format of the dates, such as %m/%d/%Y"
+    if caution is Caution.MOSTLY_NO_NUMBER:
+        return "most people have no number that can be read: check how numbers are written, such as 1234.5"
     people = counted(users, "person", things="people")
     return f"an error of up to {at_most(error)} of {people} says little: use more people"
 

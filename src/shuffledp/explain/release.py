@@ -31,6 +31,7 @@ from shuffledp.histogram.estimate import MOST_BARS, Estimate, Row, values_among
 from shuffledp.histogram.facts import Trusted
 from shuffledp.histogram.labels import Absent
 from shuffledp.histogram.ordered_estimate import OrderedEstimate
+from shuffledp.histogram.passing import Share
 from shuffledp.ledger import Spent
 from shuffledp.release.choose import CuratorError
 from shuffledp.release.evaluate import Evaluation
@@ -73,6 +74,7 @@ _NOTES: Mapping[NoteKind, str] = {
 def lines(release: Release) -> list[str]:
     """The answer in a few lines: guarantee, error and detection limit, contribution cap, values not shown, protocol."""
     return [
+        *([] if release.estimate.passing is None else [condition_sentence(release.estimate)]),
         f"Guarantee: {_guarantee(release)}.",
         f"{_confidence(release.estimate)}{_detection_limit(release)}",
         *cap_sentences(release.estimate.cap),
@@ -80,6 +82,27 @@ def lines(release: Release) -> list[str]:
         _not_shown(release.estimate),
         _protocol(release),
     ]
+
+
+def title(release: Release) -> str:
+    """What was counted: the column and the condition, if there was one."""
+    where = release.estimate.where
+    return shown(release.column) + ("" if where is None else f" where {shown(where, width=200)}")
+
+
+def condition_sentence(estimate: Estimate) -> str:
+    """How many people satisfy the condition."""
+    passing = estimate.passing
+    assert passing is not None
+    return (
+        f"Condition: about {_people(round(passing.count))} ({passing.low:,} to {passing.high:,}) have a value where "
+        f"{shown(estimate.where, width=200)}."
+    )
+
+
+def share_interval(share: Share) -> str:
+    """A share and its interval."""
+    return f"{share.share:.1%} ({math.floor(1000 * share.low) / 10:.1f} to {math.ceil(1000 * share.high) / 10:.1f}%)"
 
 
 def paragraphs(release: Release) -> dict[str, str]:
@@ -148,8 +171,8 @@ def summary(estimate: Estimate) -> str:
 
 def text(release: Release) -> str:
     """A release as a table of text, with its cautions."""
-    title = f"{shown(release.column)}: {summary(release.estimate)}"
-    return "\n".join([title, "", release.estimate.to_text(column=release.column), *cautions(release)])
+    head = f"{title(release)}: {summary(release.estimate)}"
+    return "\n".join([head, "", release.estimate.to_text(column=release.column), *cautions(release)])
 
 
 def text_table(estimate: Estimate, *, limit: int | None, column: str) -> str:
@@ -177,8 +200,9 @@ def plot(estimate: Estimate, axes: Any, *, limit: int | None, log: bool) -> Any:
 
 def notebook(release: Release) -> str:
     """A release as HTML for a notebook: its cautions and the largest values."""
-    title = shown(release.column)
-    return html_table(release.estimate, limit=MOST_BARS, column=release.column, title=title, cautions=cautions(release))
+    return html_table(
+        release.estimate, limit=MOST_BARS, column=release.column, title=title(release), cautions=cautions(release)
+    )
 
 
 def html_table(estimate: Estimate, *, limit: int, column: str, title: str, cautions: Iterable[str] = ()) -> str:
@@ -380,6 +404,8 @@ def _below(estimate: Estimate, rows: Sequence[Row]) -> Iterator[str]:
         yield more_values(estimate, more)
     if any(row.count < 0 for row in rows):
         yield NEGATIVE
+    if estimate.passing is not None:
+        yield condition_sentence(estimate)
     yield f"{confidence(estimate.beta)} confidence, all intervals at once."
     yield from cap_sentences(estimate.cap)
     yield from more_than_cap_sentences(estimate)

@@ -26,9 +26,10 @@ from shuffledp.formatting import ShortRepr, printable, readable, shown
 from shuffledp.histogram.domain import Domain
 from shuffledp.histogram.export import Exports
 from shuffledp.histogram.facts import Cap, ProtocolFacts
-from shuffledp.histogram.labels import MoreThan, NotAValue, Places
+from shuffledp.histogram.labels import Absent, MoreThan, NotAValue, Places
 from shuffledp.histogram.lookup import Lookup
 from shuffledp.histogram.order import increasing
+from shuffledp.histogram.passing import Passing, Share
 from shuffledp.jsonable import label_with_kind, plain
 from shuffledp.validation import whole
 
@@ -113,8 +114,8 @@ class Estimate(Exports):
     `simultaneous.unreported_high` people. Each interval of `per_bin` covers its true count with probability at least
     1 - beta; the intervals of `simultaneous` cover all true counts at once with that probability. Each person holds
     `values_per_person` values; the last `padding_bins` bins stand for missing values. `adjusted` is True after
-    `consistent`. `about` returns the facts about the protocol. With a `cap`, true counts
-    are the capped counts.
+    `consistent`. `about` returns the facts about the protocol. With a `cap`, true counts are the capped counts. `where`
+    is the condition on rows, if there was one.
     """
 
     symbols: NDArray[Any]
@@ -132,6 +133,7 @@ class Estimate(Exports):
     padding_bins: int = 0
     adjusted: bool = False
     cap: Cap | None = None
+    where: str | None = None
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "bins", printable(self.bins))
@@ -240,6 +242,28 @@ class Estimate(Exports):
             return 0, intervals.unreported_high
         return int(intervals.low[at]), int(intervals.high[at])
 
+    @cached_property
+    def passing(self) -> Passing | None:
+        """The number of people who hold a value in a row that satisfies the condition; None without a condition."""
+        if self.where is None or not self.padding_bins:
+            return None
+        bounds, nobody = self.simultaneous, Absent(most=0)
+        at = next((at for at, label in enumerate(self.labels.tolist()) if label == nobody), None)
+        if at is None:
+            return Passing.of(people=self.people, without=0.0, low=0, high=bounds.unreported_high)
+        low, high = int(bounds.low[at]), int(bounds.high[at])
+        return Passing.of(people=self.people, without=float(self.counts[at]), low=low, high=high)
+
+    def share(self, label: Any) -> Share | None:
+        """The share of a label among the people who satisfy the condition, with its interval; None without one.
+
+        All intervals of counts and shares hold at once.
+        """
+        if self.passing is None:
+            return None
+        low, high = self.interval(label)
+        return self.passing.share(self[label], low=low, high=high)
+
     def top(self, limit: int | None = None) -> list[Row]:
         """The bins with the largest estimates, largest first."""
         if limit is not None:
@@ -342,11 +366,12 @@ class Estimate(Exports):
         """The histogram as named columns of plain Python values: largest estimate first, or in the order of the values.
 
         `low` and `high` hold for all values at once, `low_alone` and `high_alone` for one value by itself, each with
-        probability 1 - beta. They are possible counts, also where noise makes the estimate negative.
+        probability 1 - beta. They are possible counts, also where noise makes the estimate negative. With a condition,
+        `share` to `share_high` are of the people who satisfy it, and hold with `low` and `high`.
         """
         order = self._largest_first if self.order is None else self.order
         together, alone = (bounds.possible(self.people) for bounds in (self.simultaneous, self.per_bin))
-        return {
+        found: dict[str, list[Any]] = {
             "label": self.labels[order].tolist(),
             "count": self.counts[order].tolist(),
             "frequency": self.frequencies[order].tolist(),
@@ -355,6 +380,18 @@ class Estimate(Exports):
             "low_alone": alone.low[order].tolist(),
             "high_alone": alone.high[order].tolist(),
         }
+        if self.passing is not None:
+            rows = zip(*(found[name] for name in ("label", "count", "low", "high")), strict=True)
+            shares = [
+                None if isinstance(label, NotAValue) else self.passing.share(count, low=low, high=high)
+                for label, count, low, high in rows
+            ]
+            found |= {
+                "share": [one and one.share for one in shares],
+                "share_low": [one and one.low for one in shares],
+                "share_high": [one and one.high for one in shares],
+            }
+        return found
 
     def facts(self) -> dict[str, Any]:
         """Plain values that hold for the whole histogram: people, guarantee, and the bound for values not reported."""
@@ -369,7 +406,15 @@ class Estimate(Exports):
             "bounded": self.cap is not None,
             "cap": None if self.cap is None else self.cap.values,
             "shuffledp_version": __version__,
+            **self._facts_of_condition(),
         }
+
+    def _facts_of_condition(self) -> dict[str, Any]:
+        """The condition and how many people satisfy it; empty without one."""
+        if self.where is None or self.passing is None:
+            return {}
+        found = self.passing
+        return {"where": self.where, "passing": found.count, "passing_low": found.low, "passing_high": found.high}
 
     def about_dict(self) -> dict[str, Any]:
         """Everything except the histogram itself, as plain Python values."""
@@ -388,6 +433,7 @@ class Estimate(Exports):
             "unreported_high": self.simultaneous.unreported_high,
             "unreported_high_alone": self.per_bin.unreported_high,
             "explanation": self.explain(),
+            **self._facts_of_condition(),
             **self._labels_of_columns(),
         }
 

@@ -133,6 +133,9 @@ def _rows_of(columns: dict[str, list[Any]]) -> Iterator[tuple[Any, ...]]:
     return zip(*columns.values(), strict=True)
 
 
+_FRACTIONS = ("count", "frequency", "share", "share_low", "share_high")
+"""Columns of floats; a share is NaN where there is none."""
+
 _PLAIN_KINDS: tuple[set[type], ...] = ({int}, {float}, {str}, {bool}, {date}, {datetime})
 
 
@@ -141,7 +144,7 @@ def _of_one_type(columns: dict[str, list[Any]]) -> dict[str, Any]:
     return {
         name: _labels_of_one_type(values)
         if name.startswith("label")
-        else np.array(values, dtype=np.float64 if name in ("count", "frequency") else np.int64)
+        else np.array(values, dtype=np.float64 if name in _FRACTIONS else np.int64)
         for name, values in columns.items()
     }
 

@@ -1,8 +1,8 @@
 """Dates and times as text, and the periods of a calendar.
 
 A date is written 2026-11-16 and a time 2026-11-16 13:45, with optional seconds and fractions, and a space or a T
-between. A time zone is Z or an offset such as +02:00. Surrounding spaces are ignored. No other format is accepted: in
-03/04/2026, for example, the month is ambiguous.
+between. A time zone is Z or an offset such as +02:00. Surrounding spaces are ignored. No other format is accepted
+unless it is given (`date_format`): in 03/04/2026, for example, the month is ambiguous.
 
 Periods are hours, days, weeks, months or years: `Periods("month", start="2026-01-01", stop="2027-01-01")`.
 """
@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 
 from shuffledp.errors import ParameterError
+from shuffledp.histogram.date_format import DateFormat
 from shuffledp.histogram.domain import Domain
 from shuffledp.histogram.labels import moment
 from shuffledp.validation import one_of
@@ -75,30 +76,43 @@ class Periods:
     Each counts as a whole. Weeks follow ISO 8601: they begin on Mondays. The list is public and must be chosen without
     looking at the data. Times with a time zone are counted in UTC, others as they are; so `start` and `stop` are in UTC
     or have no zone.
+
+    `date_format` is the format of dates that are text, such as "%m/%d/%Y", if it is not the one of this module. Dates
+    in any other format are missing.
     """
 
     by: str
     start: datetime
     stop: datetime
+    date_format: DateFormat | None
 
-    def __init__(self, by: str, *, start: Any, stop: Any) -> None:
+    def __init__(self, by: str, *, start: Any, stop: Any, date_format: str | DateFormat | None = None) -> None:
         length = one_of("by", by, LENGTHS)
+        dates = _date_format(length, date_format)
         first = _floor(length, _moment("start", start))
         last = _moment("stop", stop)
         if last <= first:
-            raise ParameterError(f"stop must be after the {length} of start, got {last} after {first}")
+            raise ParameterError(
+                f"stop must be after {plain_moment(first)}, the beginning of the first {length}, got "
+                f"{last.isoformat(' ', 'minutes')}"
+            )
         if _floor(length, last) < last:
             last = _after(length, _floor(length, last))
         if (last - first) / timedelta(hours=1) > MOST_PERIODS * _HOURS[length]:
             raise ParameterError(f"there may be at most {MOST_PERIODS:,} periods: choose longer ones, or a later start")
-        for name, value in (("by", length), ("start", first), ("stop", last)):
+        for name, value in (("by", length), ("start", first), ("stop", last), ("date_format", dates)):
             object.__setattr__(self, name, value)
 
     def __str__(self) -> str:
         return f"{self.by} from {plain_moment(self.start)} to {plain_moment(self.stop)}"
 
     def __repr__(self) -> str:
-        return f"Periods({self.by!r}, start={plain_moment(self.start)!r}, stop={plain_moment(self.stop)!r})"
+        dates = "" if self.date_format is None else f", date_format={self.date_format.text!r}"
+        return f"Periods({self.by!r}, start={plain_moment(self.start)!r}, stop={plain_moment(self.stop)!r}{dates})"
+
+    def read_minute(self, text: str) -> int | None:
+        """Return the minute of a text's time, counted from 1970; None if the text is not a time in the format."""
+        return read_minute(text) if self.date_format is None else self.date_format.read_minute(text)
 
     @cached_property
     def edges(self) -> tuple[datetime, ...]:
@@ -119,6 +133,20 @@ class Periods:
         if not 0 <= number <= len(self.edges):
             raise ParameterError(f"number must lie between 0 and {len(self.edges)}, got {number}")
         return self.edges[number - 1] if number else None, (self.edges[number] if number < len(self.edges) else None)
+
+
+_NEEDED = {"year": ["year"], "month": ["year", "month"], "hour": ["year", "month", "day", "hour"]}
+"""What a format must have to count by a length; days and weeks need year, month and day."""
+
+
+def _date_format(by: str, given: str | DateFormat | None) -> DateFormat | None:
+    """The format of dates, which must say in which period a date lies."""
+    if given is None:
+        return None
+    found = given if isinstance(given, DateFormat) else DateFormat(given)
+    if absent := [part for part in _NEEDED.get(by, ["year", "month", "day"]) if part not in found.parts]:
+        raise ParameterError(f"date_format must have the {absent[0]} to count by {by}, got {found.text!r}")
+    return found
 
 
 _HOURS = {"hour": 1, "day": 24, "week": 7 * 24, "month": 28 * 24, "year": 365 * 24}

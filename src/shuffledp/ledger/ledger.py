@@ -236,13 +236,26 @@ class Spending:
     def __init__(self, ledger: Ledger | str | Path | None) -> None:
         self._ledger = None if ledger is None else Ledger.of(ledger)
         self._number = 0
+        self._entering: tuple[str, int] | None = None  # the description, and the number of entries before
 
     def __enter__(self) -> Self:
         return self
 
     def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
-        if error is not None and self._ledger is not None and self._number:
+        if error is None or self._ledger is None:
+            return
+        if not self._number and not isinstance(error, Exception):
+            self._number = self._entered_before_the_interrupt(self._ledger)
+        if self._number:
             error.add_note(f"entry {self._number} of the ledger of {self._ledger.population} counts as spent")
+
+    def _entered_before_the_interrupt(self, ledger: Ledger) -> int:
+        """The entry that was written by a call that did not return its number; 0 if there is none."""
+        if self._entering is None:
+            return 0
+        what, before = self._entering
+        new = ledger.entries[before:]
+        return next((entry.number for entry in new if entry.what == what and not entry.published), 0)
 
     def entering(self, protocol: HistogramProtocol, *, what: str, entry: Entry) -> Callable[[], None]:
         """Return the function to call immediately before noise is sampled; without a ledger it does nothing."""
@@ -250,6 +263,7 @@ class Spending:
 
     def _enter(self, protocol: HistogramProtocol, what: str, entry: Entry) -> None:
         if self._ledger is not None:
+            self._entering = described(what), len(self._ledger.entries)
             self._number = self._ledger.spend(protocol, what=what, entry=entry)
 
     def finish(self) -> Spent | None:
@@ -260,7 +274,7 @@ class Spending:
         if self._ledger is None:
             return None
         standing = None
-        with suppress(DataError), self:
+        with suppress(DataError):
             self._ledger.finish(self._number)
             standing = self._ledger.standing
         return Spent(population=self._ledger.population, number=self._number, standing=standing)

@@ -3,9 +3,14 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from enum import StrEnum
 
+from shuffledp.data.bins import Possible
+from shuffledp.histogram.edges import Edges
 from shuffledp.histogram.estimate import Estimate
+from shuffledp.histogram.labels import Absent
+from shuffledp.histogram.periods import Periods
 
 USELESS_SHARE = 0.1
 """An error above this share of all people makes the result nearly useless."""
@@ -32,6 +37,25 @@ class Caution(StrEnum):
 
     LARGE_DELTA = "large-delta"
     LARGE_ERROR = "large-error"
+    MOSTLY_NO_DATE = "mostly-no-date"
+    MOSTLY_NO_NUMBER = "mostly-no-number"
+
+
+def mostly_missing(estimate: Estimate, possible: Sequence[Possible] | None) -> tuple[Caution, ...]:
+    """Return the caution for a column of dates or numbers whose values are mostly missing, by the private counts.
+
+    Text in another format counts as missing. Missing values count as most if they outnumber all others by the estimates
+    and are not only noise.
+    """
+    if possible is None or len(possible) > 1 or not isinstance(possible[0], Edges | Periods):
+        return ()
+    known = {label: at for at, label in enumerate(estimate.labels.tolist()) if not isinstance(label, Absent)}
+    at = known.get(None)
+    if at is None or 2 * estimate.counts[at] <= sum(estimate.counts[one] for one in known.values()):
+        return ()
+    if estimate.simultaneous.low[at] <= 0:
+        return ()
+    return (Caution.MOSTLY_NO_DATE if isinstance(possible[0], Periods) else Caution.MOSTLY_NO_NUMBER,)
 
 
 def cautions(*, users: int, delta: float, error: float = 0.0) -> tuple[Caution, ...]:

@@ -7,6 +7,7 @@ shuffled messages are sampled from their exact distribution, which gives the sam
 from __future__ import annotations
 
 import inspect
+import warnings
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
@@ -17,7 +18,7 @@ from shuffledp.data.bins import Possible, PossibleValues
 from shuffledp.data.files import FormatName
 from shuffledp.data.people import People
 from shuffledp.data.source import Source
-from shuffledp.errors import ParameterError
+from shuffledp.errors import ContinuousValuesWarning, ParameterError
 from shuffledp.histogram.edges import Edges
 from shuffledp.histogram.periods import Periods, plain_moment
 from shuffledp.jsonable import plain
@@ -27,7 +28,7 @@ from shuffledp.protocols.protocol import EngineName, EstimatorName, ReleaseName,
 from shuffledp.protocols.ranges import Ranges
 from shuffledp.release.choose import choose, curator_error, curator_range_error
 from shuffledp.release.evaluate import evaluate as evaluated
-from shuffledp.release.limits import cautions, released_limit
+from shuffledp.release.limits import cautions, mostly_missing, released_limit
 from shuffledp.release.notes import notes_on, question
 from shuffledp.release.ranges import check_alone, choose_ranges, in_units, needs_order
 from shuffledp.release.release import Release
@@ -101,7 +102,6 @@ def private_histogram(
     # all parameters are checked before anything is read
     shown = Presentation(beta=beta, consistent=consistent, ranges=ranges, quantiles=quantiles, evaluate=evaluate)
     quantiles = shown.quantiles
-    options = _asked(locals())
     asked = PrivacySpec(
         epsilon=epsilon, delta=delta, trust=trust, protocol=protocol, estimator=estimator, messages=messages
     )
@@ -130,6 +130,16 @@ def private_histogram(
         encoding=encoding,
         format=format,
     )
+    for name, dtype in source.continuous.items():
+        # not a part of the release: the dtype may come from one person's value, and the caller knows it
+        warnings.warn(
+            f"column {name!r} has the dtype {dtype}: each different value is counted by itself, and values that hardly "
+            "ever repeat are not shown. Count numbers in intervals with domain=Edges(...), dates and times by month or "
+            "day with domain=Periods(...)",
+            ContinuousValuesWarning,
+            stacklevel=2,
+        )
+    options = _asked(locals())
     return _release(source, asked, shown, spending=spending, options=options, progress=progress)
 
 
@@ -144,6 +154,7 @@ def _release(
 ) -> Release:
     """Choose a protocol, enter it in the ledger, then sample its noise or make the messages."""
     beta = shown.beta
+    # an interrupt between the entry in the ledger and the return says that the release counts as spent
     with spending, People(source, progress=progress) as people:
         if shown.ranges and not people.listed:
             raise needs_order()
@@ -168,25 +179,30 @@ def _release(
         estimate = protocol.estimate(tally, beta=beta, reports=users, domain=people.domain)
         if source.possible is not None:
             estimate = in_units(estimate, source.possible[0], shares=shown.quantiles)
-        estimate = replace(estimate, about=partial(estimate.about, drawn=not asked.messages), cap=source.cap)
+        condition = None if source.where is None else str(source.where)
+        about = partial(estimate.about, drawn=not asked.messages)
+        estimate = replace(estimate, about=about, cap=source.cap, where=condition)
         estimate = estimate.consistent() if shown.consistent else estimate
         evaluation = evaluated(estimate, people.truth(estimate.labels, estimate.symbols)) if shown.evaluate else None
-    error, made = protocol.error(beta).simultaneous, tally.messages if asked.messages else None
-    spent = spending.finish()
-    return Release(
-        estimate=estimate,
-        protocol=protocol,
-        title=chosen.entry.title,
-        column=source.name,
-        messages=made,
-        error=error,
-        detection_limit=released_limit(estimate, error, false_positives=chosen.entry.false_positives),
-        notes=(*notes_on(people, chosen, messages=made), *([] if spent is None else [spent])),
-        warnings=cautions(users=users, delta=asked.delta, error=error),
-        curator_error=curated,
-        evaluation=evaluation,
-        asked={**options, **_asked_of_domain(people)},
-    )
+        error, made = protocol.error(beta).simultaneous, tally.messages if asked.messages else None
+        spent = spending.finish()
+        return Release(
+            estimate=estimate,
+            protocol=protocol,
+            title=chosen.entry.title,
+            column=source.name,
+            messages=made,
+            error=error,
+            detection_limit=released_limit(estimate, error, false_positives=chosen.entry.false_positives),
+            notes=(*notes_on(people, chosen, messages=made), *([] if spent is None else [spent])),
+            warnings=(
+                *cautions(users=users, delta=asked.delta, error=error),
+                *mostly_missing(estimate, source.possible),
+            ),
+            curator_error=curated,
+            evaluation=evaluation,
+            asked={**options, **_asked_of_domain(people)},
+        )
 
 
 def _asked(options: Mapping[str, Any]) -> dict[str, Any]:
@@ -209,7 +225,8 @@ def _in_text(possible: Possible) -> int | dict[str, str]:
     if isinstance(possible, Edges):
         return {"edges": str(possible)}
     if isinstance(possible, Periods):
-        return {"by": possible.by, "from": plain_moment(possible.start), "to": plain_moment(possible.stop)}
+        dates = {} if possible.date_format is None else {"date_format": possible.date_format.text}
+        return {"by": possible.by, "from": plain_moment(possible.start), "to": plain_moment(possible.stop), **dates}
     return len(possible)
 
 

@@ -208,7 +208,9 @@ class Release:
     def plot(self, ax: Any = None, *, limit: int | None = None, log: bool = False) -> Any:
         """Draw the values with intervals on matplotlib axes, and return the axes; see `Estimate.plot`."""
         axes = self.estimate.plot(ax, limit=limit, log=log)
-        axes.set_title(shown(self.column), parse_math=False)
+        from shuffledp.explain.release import title
+
+        axes.set_title(title(self), parse_math=False)
         return axes
 
     def to_html(self) -> str:

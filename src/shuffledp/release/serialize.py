@@ -180,6 +180,7 @@ def _estimate(stored: dict[str, Any], protocol: HistogramProtocol) -> Estimate:
         padding_bins=protocol.padding_bins,
         adjusted=bool(stored["adjusted"]),
         cap=_cap(stored),
+        where=None if stored["asked"].get("where") is None else str(stored["asked"]["where"]),
     )
     return _in_order(stored, protocol, estimate) if isinstance(protocol, Ranges) else estimate
 

@@ -16,7 +16,8 @@ from shuffledp.data.bins import PossibleValues
 from shuffledp.data.files import FormatName
 from shuffledp.data.people import People, places
 from shuffledp.data.source import Source
-from shuffledp.formatting import ShortRepr
+from shuffledp.errors import ParameterError
+from shuffledp.formatting import ShortRepr, readable
 from shuffledp.histogram.facts import Cap
 from shuffledp.progress import Progress, quiet
 from shuffledp.protocols.protocol import EstimatorName, ReleaseName, TrustName
@@ -27,7 +28,18 @@ from shuffledp.release.ranges import RANGES, check_alone, choose_ranges
 from shuffledp.release.spec import Presentation, PrivacySpec
 from shuffledp.validation import failure_probability, whole
 
+MOST_TRIALS = 10**6
+"""The most releases of a simulation; quantiles are exact enough with far fewer."""
+
 _SHARES = {"smallest": 0.0, "median": 0.5, "90 %": 0.9, "95 %": 0.95, "99 %": 0.99, "largest": 1.0}
+
+
+def checked_trials(trials: int) -> int:
+    """Return the number of simulated releases."""
+    number = whole("trials", trials)
+    if number > MOST_TRIALS:
+        raise ParameterError(f"trials must be at most {MOST_TRIALS:,}, got {readable(number)}")
+    return number
 
 
 def error_quantiles(largest_errors: Sequence[float]) -> dict[str, float]:
@@ -81,7 +93,7 @@ def simulate_ranges(
     progress: Progress = quiet,
 ) -> RangeSimulation:
     """Simulate many seeded releases, given the true counts of all values in order."""
-    beta, trials, before = failure_probability(beta), whole("trials", trials), np.cumsum(counts)[:-1]
+    beta, trials, before = failure_probability(beta), checked_trials(trials), np.cumsum(counts)[:-1]
     errors, held = [], 0
     for trial in range(trials):
         progress("simulating", trial / trials)
@@ -172,7 +184,7 @@ def simulate(
     # all parameters are checked before anything is read
     asked = PrivacySpec(epsilon=epsilon, delta=delta, trust=trust, protocol=protocol, estimator=estimator)
     shown = Presentation(beta=beta, ranges=ranges)
-    trials, rng = whole("trials", trials), np.random.default_rng(whole("seed", seed, minimum=0))
+    trials, rng = checked_trials(trials), np.random.default_rng(whole("seed", seed, minimum=0))
     if shown.ranges:
         check_alone(
             column,

@@ -7,12 +7,16 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from shuffledp.data.people import People
+from shuffledp.errors import ParameterError
 from shuffledp.protocols.protocol import EstimatorName, ReleaseName, TrustName
 from shuffledp.protocols.target import Target
 from shuffledp.release.choose import check_trust
 from shuffledp.release.plan_rows import PRACTICAL_MESSAGES
 from shuffledp.release.ranges import checked_shares
 from shuffledp.validation import failure_probability, target_delta, target_epsilon
+
+MOST_DELTA = 0.01
+"""The largest delta of a release of local data; clients refuse tasks above the same limit."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -32,6 +36,11 @@ class PrivacySpec:
     def __post_init__(self) -> None:
         object.__setattr__(self, "epsilon", target_epsilon(self.epsilon))
         object.__setattr__(self, "delta", target_delta(self.delta))
+        if self.delta > MOST_DELTA:
+            raise ParameterError(
+                f"delta must be at most {MOST_DELTA:g}, got {self.delta:g}: with this probability a person may have no "
+                "protection at all. Choose it well below 1 / people, such as 1e-6"
+            )
         check_trust(self.trust, messages=self.messages)
 
     @property
