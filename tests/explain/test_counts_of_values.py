@@ -49,7 +49,7 @@ def test_where_everything_is_drawn_the_title_counts_values_too():
         [{"app": "ab"[at % 2], "x": at % 5} for at in range(3000)], column="app", where="x > 0", **GUARANTEE
     )
     assert len(release.estimate) == 3
-    assert bars_title(release) == "All 2 values that are shown"
+    assert bars_title(release) == "All 2 values that are shown, where x > 0"
     assert ("2", "values are shown") in headline(release)
 
 
@@ -57,7 +57,7 @@ def test_people_without_a_value_alone_are_no_value_that_is_shown(capsys):
     release = private_histogram([{"app": "a", "x": 0}] * 3000, column="app", where="x > 0", **GUARANTEE)
     assert len(release.estimate) == 1
     assert release.estimate.summary().startswith("0 values")
-    assert bars_title(release) == "No value is frequent enough to be shown"
+    assert bars_title(release) == "No value is frequent enough to be shown, where x > 0"
     assert "No value is frequent enough to be shown." in str(release)
     publish(release, out=[], top=15, as_json=False)
     assert "No value is frequent enough to be shown." in capsys.readouterr().out

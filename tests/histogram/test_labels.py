@@ -216,7 +216,7 @@ def test_labels_are_found_by_any_value_that_has_them():
 
 def test_tables_of_whole_and_other_numbers_have_a_column_of_numbers():
     """Whole numbers have no point as labels; in a column with others they have to."""
-    release = private_histogram(np.repeat([1.0, 2.5], 800), epsilon=1, delta=1e-6)
+    release = private_histogram(np.repeat([1.0, 2.5], 800).tolist(), epsilon=1, delta=1e-6)
     assert {spelled(label) for label in release.estimate} == {spelled(1), spelled(2.5)}
     assert sorted(release.estimate.to_arrow()["label"].to_pylist()) == [1.0, 2.5]
     assert sorted(release.estimate.to_polars()["label"].to_list()) == [1.0, 2.5]

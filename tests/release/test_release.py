@@ -149,8 +149,8 @@ def test_json_has_everything_and_no_truth_unless_asked():
         ({"epsilon": "much"}, "epsilon must be a number"),
         ({"delta": 1}, "delta must lie strictly"),
         ({"delta": 0.5}, "delta must be at most 0.01, got 0.5: .* below 1 / people"),
-        ({"where": np.array([True])}, "where must be text that compares columns .* got ndarray"),
-        ({"where": pd.Series([True])}, "where must be text that compares columns .* got Series"),
+        ({"where": np.array([True])}, "where must be text, .* that names columns of the data, got ndarray"),
+        ({"where": pd.Series([True])}, "where must be text, .* that names columns of the data, got Series"),
         ({"beta": 2}, "beta must lie strictly"),
         ({"estimator": "unbiased"}, "give the domain"),
         ({"protocol": "dummy"}, "give the domain"),
@@ -222,7 +222,7 @@ def test_a_list_of_file_names(tmp_path):
 
 @pytest.mark.parametrize("protocol", ["hist", "sparse"])
 def test_nothing_but_a_missing_value(protocol):
-    release = private_histogram(np.full(1000, np.nan), protocol=protocol, **GUARANTEE)
+    release = private_histogram([None] * 1000, protocol=protocol, **GUARANTEE)
     assert list(release.estimate) == [None]
     assert release.estimate.to_arrow().num_rows == 1
 

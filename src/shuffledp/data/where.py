@@ -138,7 +138,7 @@ class Condition:
         """Parse a condition; an error gives the place and shows no literal, which may be personal."""
         if not isinstance(text, str):
             raise ParameterError(
-                f"where must be text that compares columns of the data, such as \"country = 'DE'\", got "
+                f"where must be text, such as \"country = 'DE'\", that names columns of the data, got "
                 f"{type(text).__name__}"
             )
         checker = _Checker()

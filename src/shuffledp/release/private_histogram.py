@@ -32,7 +32,7 @@ from shuffledp.release.limits import cautions, mostly_missing, released_limit
 from shuffledp.release.notes import notes_on, question
 from shuffledp.release.ranges import check_alone, choose_ranges, in_units, needs_order
 from shuffledp.release.release import Release
-from shuffledp.release.spec import Presentation, PrivacySpec
+from shuffledp.release.spec import Presentation, PrivacySpec, check_delta
 
 
 def private_histogram(
@@ -105,6 +105,7 @@ def private_histogram(
     asked = PrivacySpec(
         epsilon=epsilon, delta=delta, trust=trust, protocol=protocol, estimator=estimator, messages=messages
     )
+    check_delta(asked)
     if shown.ranges:
         check_alone(
             column,

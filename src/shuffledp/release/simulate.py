@@ -25,7 +25,7 @@ from shuffledp.protocols.ranges import Ranges
 from shuffledp.release.choose import choose
 from shuffledp.release.evaluate import Evaluation, evaluate
 from shuffledp.release.ranges import RANGES, check_alone, choose_ranges
-from shuffledp.release.spec import Presentation, PrivacySpec
+from shuffledp.release.spec import Presentation, PrivacySpec, check_delta
 from shuffledp.validation import failure_probability, whole
 
 MOST_TRIALS = 10**6
@@ -183,6 +183,7 @@ def simulate(
     """
     # all parameters are checked before anything is read
     asked = PrivacySpec(epsilon=epsilon, delta=delta, trust=trust, protocol=protocol, estimator=estimator)
+    check_delta(asked)
     shown = Presentation(beta=beta, ranges=ranges)
     trials, rng = checked_trials(trials), np.random.default_rng(whole("seed", seed, minimum=0))
     if shown.ranges:

@@ -16,7 +16,16 @@ from shuffledp.release.ranges import checked_shares
 from shuffledp.validation import failure_probability, target_delta, target_epsilon
 
 MOST_DELTA = 0.01
-"""The largest delta of a release of local data; clients refuse tasks above the same limit."""
+"""The largest delta of a release of local data, and by default of a task that a client accepts."""
+
+
+def check_delta(asked: PrivacySpec) -> None:
+    """Refuse a delta above the limit for local data; tasks above it are refused by clients."""
+    if asked.delta > MOST_DELTA:
+        raise ParameterError(
+            f"delta must be at most {MOST_DELTA:g}, got {asked.delta:g}: with this probability a person may have no "
+            "protection at all. Choose it well below 1 / people, such as 1e-6"
+        )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -36,11 +45,6 @@ class PrivacySpec:
     def __post_init__(self) -> None:
         object.__setattr__(self, "epsilon", target_epsilon(self.epsilon))
         object.__setattr__(self, "delta", target_delta(self.delta))
-        if self.delta > MOST_DELTA:
-            raise ParameterError(
-                f"delta must be at most {MOST_DELTA:g}, got {self.delta:g}: with this probability a person may have no "
-                "protection at all. Choose it well below 1 / people, such as 1e-6"
-            )
         check_trust(self.trust, messages=self.messages)
 
     @property
