@@ -261,7 +261,10 @@ _AXIS = 14  # characters of the axis of people
 
 
 class _Lines:
-    """The table of the largest values: in order if they have one, else with the smallest if there are many."""
+    """The table of the largest values: in order if they have one, else with the smallest if there are many.
+
+    Bins that are not values come last.
+    """
 
     def __init__(self, release: Release, *, top: int | None) -> None:
         self._release, estimate = release, release.estimate
@@ -273,8 +276,11 @@ class _Lines:
 
         if not estimate.in_order:
             self._rows = estimate.top()
+        self._others = [row for row in self._rows[self._kept :] if isinstance(row.label, NotAValue)]
+        self._rows = [*self._rows[: self._kept], *(row for row in self._rows[self._kept :] if row not in self._others)]
         self._smallest = min(_SMALLEST_SHOWN, max(0, len(self._rows) - self._kept - 1))
-        self._scale = Scale.of([*self._rows[: self._kept], *self._rows[len(self._rows) - self._smallest :]])
+        listed = [*self._rows[: self._kept], *self._rows[len(self._rows) - self._smallest :], *self._others]
+        self._scale = Scale.of(listed)
         self._marks = ("█", "▒") if Screen().encoding.startswith("utf") else ("#", ".")
 
     def _caption(self, *, bars: bool) -> str | None:
@@ -309,6 +315,10 @@ class _Lines:
             table.add_section()
             for row in rows[len(rows) - self._smallest :]:
                 self._add(table, row, bar, factor=_MAGNIFIED)
+        if self._others:
+            table.add_section()
+            for row in self._others:
+                self._add(table, row, bar)
         return table
 
     def _about_smallest(self, bar: int) -> str:
