@@ -59,7 +59,7 @@ def test_a_task_that_is_killed_and_tried_again_makes_the_same_messages(cluster, 
     class Fragile:
         """Kills its process at the second batch of the first attempt of a task."""
 
-        users = USERS
+        users, bins, padding_bins = USERS, BINS, 0
         numbered_messages = True
         messages_per_user = MessageCount(expected=15_000.0, maximum=np.inf)  # so that a task has several batches
 

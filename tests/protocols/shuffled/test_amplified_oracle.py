@@ -1,5 +1,7 @@
 """Local protocols whose messages are shuffled."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -55,7 +57,8 @@ def test_fewer_reports_weaken_the_guarantee():
     assert estimate.guarantee.epsilon > 0.5
     assert "fewer people reported" in estimate.explain()
     careful = AmplifiedOracle.calibrate(users=300, bins=4, honest_users=120, **WISH)
-    assert run(careful, values).guarantee.epsilon == 0.5
+    fewest = replace(careful, honest_users=110)  # the ten missing people may be honest
+    assert run(careful, np.arange(290) % 4).guarantee.epsilon == pytest.approx(fewest.privacy.epsilon(1e-6))
     assert "shuffler mixes" in run(careful, values).explain()
 
 

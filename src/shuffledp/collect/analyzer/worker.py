@@ -239,6 +239,8 @@ class BatchAnalyzer:
         """Raise an error while more people are counted than have reported."""
         self._next_look = self._clock() + LOOKS_EVERY
         counted = self._store.standing(self._task.id).people  # before asking: reports only become more
+        if not counted:
+            return
         self.reported = self._ask_reported()
         if self.reported is not None:  # otherwise as before: a shuffler that does not answer must not end a stop
             self.stopped = counted > self.reported
