@@ -71,7 +71,7 @@ def test_the_choice_of_a_row_varies():
     table = {"name": np.repeat(np.arange(100), 2), "value": np.arange(200)}
     options = {"column": "value", "user": "name", "domain": range(200), "protocol": "hist", "estimator": "unbiased"}
     chosen = [
-        private_histogram(table, epsilon=50, delta=0.5, evaluate=True, **options).evaluation.true_counts.tolist()
+        private_histogram(table, epsilon=50, delta=0.01, evaluate=True, **options).evaluation.true_counts.tolist()
         for _ in range(2)
     ]
     assert sum(chosen[0]) == 100
