@@ -127,6 +127,7 @@ def test_probabilities_of_a_window_are_covered(trials, mean):
             assert SAFETY * abs(float(got - step)) <= rounding.LOG_RATIO
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("messages", "elements"), [(5, 1), (40, 3), (100, 2)])
 @pytest.mark.parametrize("epsilon", [0.0, 0.4, 2.0])
 def test_the_sum_of_the_support_curve_is_covered(messages, elements, epsilon):

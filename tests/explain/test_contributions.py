@@ -110,6 +110,7 @@ def test_sentences():
 # people who have more values ----------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("most", [1, 3])
 @pytest.mark.parametrize("domain", [None, ["v0", "v1", "v2", "v3"]])
 @pytest.mark.parametrize("more", [0, 400])
@@ -181,6 +182,7 @@ def test_what_was_counted_is_noted_and_entered_in_the_ledger(tmp_path):
 # evaluation ---------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("domain", [None, [f"v{at}" for at in range(12)]])
 @pytest.mark.parametrize("most", [1, 3])
 def test_an_evaluation_compares_with_all_values_and_names_the_part_of_the_cap(domain, most):
@@ -216,6 +218,7 @@ def test_without_users_an_evaluation_has_one_truth():
     assert [name for name, _ in _true_counts(release)] == ["true"]
 
 
+@pytest.mark.slow
 def test_false_positives_are_the_shown_values_that_nobody_has():
     """Every listed value is shown, also with an estimate below 0; padding bins and the marker are not values."""
     domain = [f"v{at}" for at in range(40)]

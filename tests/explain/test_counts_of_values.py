@@ -11,6 +11,8 @@ from shuffledp.explain.page import bars_title, headline, page
 from shuffledp.explain.release import estimate_paragraphs
 from shuffledp.histogram.labels import Absent
 
+pytestmark = pytest.mark.slow
+
 GUARANTEE = {"epsilon": 1.0, "delta": 1e-6}
 
 

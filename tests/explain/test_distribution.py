@@ -16,6 +16,8 @@ from shuffledp.explain.page import page
 from tests.explain.cases import CASES
 from tests.oracles.html_pages import read_page
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture(scope="module", params=["ages", "months", "ordered labels"])
 def release(request):
@@ -44,7 +46,6 @@ def test_the_chart_says_where_the_median_is(release):
     assert max(numbers) <= 340
 
 
-@pytest.mark.slow
 def test_the_page_has_the_quantiles_that_were_asked_for():
     usual, asked = page(CASES["ages"]()), page(CASES["months"]())
     for share in ("5 %", "25 %", "50 %", "75 %", "95 %"):
@@ -56,7 +57,6 @@ def test_the_page_has_the_quantiles_that_were_asked_for():
     assert "How people are distributed" not in page(CASES["two values"]())
 
 
-@pytest.mark.slow
 def test_rows_of_quantiles_hold_the_truth():
     rows = quantile_rows(CASES["ages"]().estimate, [0.5])
     assert rows == [("50 %", rows[0][1], rows[0][2])]
@@ -69,7 +69,6 @@ def test_rows_of_quantiles_hold_the_truth():
     ]
 
 
-@pytest.mark.slow
 def test_the_picture_is_saved_and_shows_the_band(release, tmp_path):
     draw_distribution(release.estimate, tmp_path / "picture.svg", column="age")
     assert (tmp_path / "picture.svg").stat().st_size > 5000

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from shuffledp import private_histogram
-from shuffledp.histogram.estimate import nearest_possible
+from shuffledp.histogram.intervals import nearest_possible
 from shuffledp.protocols.central import LaplaceHistogram
 from shuffledp.protocols.shuffled.dummy import DummyHistogram
 from shuffledp.protocols.shuffled.histogram import Histogram

@@ -16,8 +16,8 @@ from shuffledp import DataError, Domain, Estimate, Histogram, ParameterError, Re
 from shuffledp.accounting.curve import Guarantee
 from shuffledp.formatting import shown
 from shuffledp.histogram.cross_table import columns_of, cross_table, margin
-from shuffledp.histogram.estimate import Intervals
 from shuffledp.histogram.facts import NoiseFacts, NoiseKind, ProtocolFacts, Trusted
+from shuffledp.histogram.intervals import Intervals
 from shuffledp.histogram.labels import Absent
 
 COUNTRIES, AGES = ["DE", "FR", None], ["young", "old"]

@@ -5,6 +5,8 @@ import pytest
 from shuffledp import SparseHistogram, plan
 from shuffledp.release.compare import trade_off
 
+pytestmark = pytest.mark.slow
+
 ASKED = {"users": 10**5, "bins": 10**4, "epsilon": 1.0, "delta": 1e-6}
 
 
@@ -13,7 +15,6 @@ def result():
     return trade_off(plan(**ASKED))
 
 
-@pytest.mark.slow
 def test_choices_are_rows_of_the_plan(result):
     assert set(result.choices) == {"hist", "hist-unbiased", "dummy", "sparse"}
     for name, point in result.choices.items():
@@ -39,14 +40,12 @@ def test_errors_for_other_numbers_of_bins_are_those_of_plans(result):
     }
 
 
-@pytest.mark.slow
 def test_protocols_that_are_not_possible_are_left_out():
     few = trade_off(plan(users=100, bins=20, epsilon=1, delta=1e-6))
     assert set(few.choices) == {"sparse"}
     assert set(few.errors) == {"sparse"}
 
 
-@pytest.mark.slow
 def test_several_values_are_drawn_with_their_own_errors():
     asked = {**ASKED, "bins": 100, "values_per_person": 2}
     drawn = trade_off(plan(**asked))

@@ -31,7 +31,7 @@ from numpy.typing import NDArray
 
 from shuffledp.accounting.blanket_curve import BlanketCurve, HiddenMessage, blocks
 from shuffledp.accounting.curve import REPLACE_ONE, Curve
-from shuffledp.accounting.group_curve import GroupCurve, rows_of
+from shuffledp.accounting.group_curve import bound_for_rows
 from shuffledp.accounting.rounding import SEVERAL_OPERATIONS
 from shuffledp.accounting.search import first_safe_from, last_safe_from, log_excess
 from shuffledp.errors import ParameterError
@@ -137,7 +137,7 @@ class Amplification:
 
     def for_rows(self, rows: int) -> Curve:
         """An upper bound for a person with this number of rows."""
-        return self if (number := rows_of(self, rows)) == 1 else GroupCurve(curve=self, rows=number)
+        return bound_for_rows(self, rows)
 
     def _rough_epsilon(self, delta: float) -> float:
         """The start of the search: the epsilon of a Gaussian whose mean moves by the same number of standard

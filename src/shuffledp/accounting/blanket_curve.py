@@ -26,7 +26,7 @@ from numpy.typing import NDArray
 
 from shuffledp.accounting import rounding
 from shuffledp.accounting.curve import REPLACE_ONE, Curve
-from shuffledp.accounting.group_curve import GroupCurve, rows_of
+from shuffledp.accounting.group_curve import bound_for_rows
 from shuffledp.accounting.loss import PrivacyLoss
 from shuffledp.accounting.rounding import WINDOW_SUM
 from shuffledp.accounting.search import smallest_epsilon
@@ -211,7 +211,7 @@ class BlanketCurve:
 
     def for_rows(self, rows: int) -> Curve:
         """An upper bound for a person with this number of rows."""
-        return self if (number := rows_of(self, rows)) == 1 else GroupCurve(curve=self, rows=number)
+        return bound_for_rows(self, rows)
 
 
 def _likely_sums(coins: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:

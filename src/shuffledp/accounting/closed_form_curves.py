@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from shuffledp.accounting.curve import REPLACE_ONE, Curve
-from shuffledp.accounting.group_curve import GroupCurve, replaced_rows, rows_of
+from shuffledp.accounting.group_curve import bound_for_rows, replaced_rows, rows_of
 from shuffledp.accounting.rounding import SEVERAL_OPERATIONS
 from shuffledp.accounting.search import smallest_epsilon
 from shuffledp.errors import ParameterError
@@ -100,7 +100,7 @@ class StatedCurve:
 
     def for_rows(self, rows: int) -> Curve:
         """An upper bound for a person with this number of rows."""
-        return self if (number := rows_of(self, rows)) == 1 else GroupCurve(curve=self, rows=number)
+        return bound_for_rows(self, rows)
 
 
 def check_guarantee(epsilon: Any, delta: Any, *, name: str = "{}") -> None:

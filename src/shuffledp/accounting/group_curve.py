@@ -55,6 +55,12 @@ def not_of_one_row(curve: Curve) -> ParameterError:
     return ParameterError(f"for_rows needs a curve for {REPLACE_ONE}, got one for {curve.neighbours}")
 
 
+def bound_for_rows(curve: Curve, rows: int) -> Curve:
+    """The curve itself for one row, and for several rows the upper bound that holds for every curve."""
+    number = rows_of(curve, rows)
+    return curve if number == 1 else GroupCurve(curve=curve, rows=number)
+
+
 def replaced_rows(rows: int) -> str:
     """The neighbouring relation of a person with this number of rows."""
     return REPLACE_ONE if rows == 1 else f"datasets of equal size in which {rows} rows of one person are replaced"

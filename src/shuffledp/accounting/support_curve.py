@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shuffledp.accounting.curve import REPLACE_ONE, Curve
-from shuffledp.accounting.group_curve import GroupCurve, rows_of
+from shuffledp.accounting.group_curve import bound_for_rows
 from shuffledp.accounting.rounding import WINDOW_SUM
 from shuffledp.accounting.search import smallest_epsilon
 from shuffledp.errors import ParameterError
@@ -70,7 +70,7 @@ class SupportCurve:
 
     def for_rows(self, rows: int) -> Curve:
         """An upper bound for a person with this number of rows."""
-        return self if (number := rows_of(self, rows)) == 1 else GroupCurve(curve=self, rows=number)
+        return bound_for_rows(self, rows)
 
     def lowest_delta(self, epsilon: float) -> float:
         """A lower bound on the delta of some pair of datasets, with at least four bins.

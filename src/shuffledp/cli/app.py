@@ -11,7 +11,7 @@ import typer
 from typer.core import TyperCommand, TyperGroup
 
 from shuffledp import __version__
-from shuffledp.cli import batch, collect, data, plan, research, separate, servers, tasks
+from shuffledp.cli import batch, collect, data, keys, plan, research, separate, servers, tasks
 from shuffledp.cli import ledger as budget
 from shuffledp.cli.options import CommandGroup, with_names
 from shuffledp.errors import BrokenPromiseError, DataError, MissingExtraError, ShuffledpError, UnreachableError
@@ -33,7 +33,7 @@ COMMANDS: dict[str, tuple[Callable[..., Any], str]] = {
 COLLECTION: dict[str, tuple[Callable[..., Any], str] | CommandGroup] = {
     "up": (collect.up, collect.UP_EXAMPLE),
     "task": tasks.TASK,
-    "keys": tasks.KEYS,
+    "keys": keys.KEYS,
     "send": (collect.send, collect.SEND_EXAMPLE),
     "crowd": (collect.crowd, collect.CROWD_EXAMPLE),
     "shuffler": (servers.shuffler, servers.SHUFFLER_EXAMPLE),

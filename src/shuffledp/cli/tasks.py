@@ -1,4 +1,4 @@
-"""`shuffledp task`: create, show and check tasks. `shuffledp keys`: keys and tokens of their servers."""
+"""`shuffledp task`: create, show and check tasks."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from shuffledp.cli import options as given
-from shuffledp.cli.options import CommandGroup, flag, option, parse_pair, shortened, tasks_from_options, whole_number
+from shuffledp.cli.options import CommandGroup, option, parse_pair, shortened, tasks_from_options, whole_number
 from shuffledp.cli.output import (
     failures_in_json,
     note_written,
@@ -20,13 +20,8 @@ from shuffledp.cli.output import (
     print_title,
 )
 from shuffledp.errors import BrokenPromiseError, DataError, ParameterError
-from shuffledp.formatting import counted
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from shuffledp.collect.crypto.keys import KeyPair
-    from shuffledp.collect.store import ReportStore, TallyStore
     from shuffledp.collect.task import Place, Task
     from shuffledp.collect.task.schema import Answers
     from shuffledp.collect.task.task import Admission
@@ -280,166 +275,5 @@ TASK = CommandGroup(
         "new": (new_task, _NEW),
         "show": (show_task, "shuffledp task show theme.task.json"),
         "check": (check_task, "shuffledp task check theme.task.json --at-most 1,1e-6"),
-    },
-)
-
-
-_MOST_TOKENS = 10_000_000
-"""Half a gigabyte."""
-
-Out = Annotated[Path, option("FILE", "The file to write, readable by its owner only; never overwritten.")]
-
-
-def new_key(out: Out, json: given.Json = False) -> None:
-    """Create a key pair for one server of one task, and print the public key.
-
-    The task contains the public key; the server reads the file. Create a new one for each task.
-    """
-    from shuffledp.collect.crypto.keys import KeyPair, write_key
-
-    _refuse_folder(out)
-    pair = KeyPair.generate()
-    note_written(write_key(pair, out))
-    if json:
-        print_json({"file": str(out), "public": pair.public})
-    else:
-        print(pair.public)
-
-
-def token(out: Out, json: given.Json = False) -> None:
-    """Create a token for the next server or for the operator of a console, and print its SHA-256.
-
-    Start a shuffler with the SHA-256 and --next, and the server that pulls its batches with the file and --token. Start
-    an analyzer with the SHA-256 and --operator; the file is then the sign-in to its console.
-    """
-    from shuffledp.collect.crypto.keys import write_secret
-    from shuffledp.collect.server.auth import hash_of, new_token
-
-    _refuse_folder(out)
-    made = new_token()
-    note_written(write_secret(out, made))
-    if json:
-        print_json({"file": str(out), "sha256": hash_of(made).hex()})
-    else:
-        print(hash_of(made).hex())
-
-
-def tokens(
-    number: Annotated[int, option("NUMBER", "Number of tokens.", parser=whole_number)],
-    out: Annotated[Path, option("FILE", "The tokens to distribute, one per line; never overwritten.")],
-    hashes: Annotated[Path, option("FILE", "Their SHA-256, one per line, for the shuffler.")],
-    force: Annotated[bool, flag("--force", "Overwrite the file of hashes.")] = False,
-) -> None:
-    """Create one-time tokens for a task with --admission tokens.
-
-    Each token admits one report. The shuffler needs the hashes only. Do not record who receives which token.
-    """
-    from shuffledp.atomic_file import check_folder, write_whole
-    from shuffledp.cli.options import keep_existing, refuse_repeated
-    from shuffledp.collect.crypto.keys import refuse_existing_secret, write_secret
-    from shuffledp.collect.server.auth import hash_of, new_token
-
-    if not 1 <= number <= _MOST_TOKENS:
-        raise ParameterError(f"number must be from 1 to {_MOST_TOKENS:,}, got {number}")
-    _refuse_folder(out)
-    refuse_repeated([out, hashes])
-    refuse_existing_secret(out)
-    keep_existing([hashes], force=force)
-    check_folder(hashes)
-    made = [new_token() for _ in range(number)]
-    note_written(write_secret(out, "\n".join(made)))
-    # sorted, so that the position of a hash does not reveal that of its token
-    ordered = sorted(hash_of(one).hex() for one in made)
-    write_whole(hashes, ("\n".join(ordered) + "\n").encode())
-    note_written(hashes)
-
-
-def destroy(
-    file: Annotated[Path, typer.Argument(metavar="FILE", show_default=False, hidden=True)],
-    task: Annotated[list[Path], option("FILE", "Each task that uses the key.")],
-    store: Annotated[
-        str | None,
-        option(
-            "URL",
-            "The store of the server, whose fingerprints of messages are deleted too: a file (SQLite), or postgresql://...",
-        ),
-    ] = None,
-    yes: Annotated[bool, flag("--yes", "Confirm.")] = False,
-) -> None:
-    """Overwrite and delete the private key of a task that is over, and with --store the fingerprints of its messages.
-
-    FILE is a key of `shuffledp keys new`. Without --yes, the command only prints what would become unreadable. The
-    folder FILE.seen of `shuffledp mix` and `shuffledp count` is deleted too.
-    """
-    from datetime import UTC, datetime
-
-    from shuffledp.collect.batch_files.seen import forget_all, seen_folder
-    from shuffledp.collect.crypto.keys import destroy_secret, read_key
-    from shuffledp.collect.task import read_task
-    from shuffledp.collect.task.report import lost_without_key, position_of
-
-    pair, tasks, now = read_key(file), [read_task(path) for path in task], datetime.now(UTC)
-    for one in tasks:
-        for sentence in lost_without_key(one, pair, now=now):
-            print_sentence(sentence)
-        if store is not None:
-            for sentence in _stored(one, pair, store):
-                print_sentence(sentence)
-        elif position_of(one, pair) > 0:
-            print_sentence("The fingerprints of its messages stay in the server's store: name it with --store.")
-    if not yes:
-        raise ParameterError(f"nothing was destroyed: add --yes to destroy {file}")
-    memory = seen_folder(file)
-    destroy_secret(file)
-    if forget_all(memory):
-        print_sentence(f"{memory} was deleted.")
-    print_sentence(f"{file} was overwritten and deleted. Destroy any copies on backups and drives yourself.")
-    if store is not None:
-        for one in tasks:
-            with _open_store(one, pair, store) as opened:
-                deleted = opened.memories.delete(one.id)
-            print_sentence(f"{counted(deleted, 'fingerprint')} of the task {one.name[:16]} {_were(deleted)} deleted.")
-
-
-def _refuse_folder(out: Path) -> None:
-    if out.is_dir():
-        raise ParameterError(f"out must be a file, got the folder {out}")
-
-
-def _were(number: int) -> str:
-    return "was" if number == 1 else "were"
-
-
-def _open_store(task: Task, pair: KeyPair, store: str) -> ReportStore | TallyStore:
-    """Open the store of the server that has this key."""
-    from shuffledp.collect.store import open_report_store, open_tally_store
-
-    path = Path(store.removeprefix("sqlite:///"))
-    if "://" not in str(path) and not path.exists():  # opening would create it
-        raise ParameterError(f"there is no store {path}")
-    return open_tally_store(store) if pair.public == task.analyzer.key else open_report_store(store)
-
-
-def _stored(task: Task, pair: KeyPair, store: str) -> Iterator[str]:
-    """Yield what the store has of the task: what is waiting at a shuffler, and fingerprints."""
-    from shuffledp.collect.store import Standing
-
-    with _open_store(task, pair, store) as opened:
-        standing = opened.standing(task.id)
-    if isinstance(standing, Standing):
-        reports = counted(standing.waiting, "report")
-        batches = counted(standing.closing + standing.ready, "batch", things="batches")
-        yield f"The store has {reports} waiting for a batch and {batches} not yet forwarded for this task."
-    if pair.public != task.shufflers[0].key:
-        yield "The fingerprints of its messages are deleted from the store, which then accepts no batch of the task."
-
-
-KEYS = CommandGroup(
-    "Create keys and tokens for the servers of a task, and destroy them after it.",
-    {
-        "new": (new_key, "shuffledp keys new --out shuffler.key"),
-        "token": (token, "shuffledp keys token --out analyzer.token"),
-        "tokens": (tokens, "shuffledp keys tokens --number 10000 --out tokens.txt --hashes hashes.txt"),
-        "destroy": (destroy, "shuffledp keys destroy shuffler.key --task theme.task.json --yes"),
     },
 )

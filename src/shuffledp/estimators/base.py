@@ -20,8 +20,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shuffledp.errors import DataError
-from shuffledp.histogram.estimate import Intervals
 from shuffledp.histogram.inputs import check_bins
+from shuffledp.histogram.intervals import Intervals
 from shuffledp.histogram.tally import Tally, sorted_order
 from shuffledp.noise import IntegerDistribution
 

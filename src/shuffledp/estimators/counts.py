@@ -30,7 +30,7 @@ from shuffledp.accounting.rounding import COUNT_AGAINST_MEAN
 from shuffledp.errors import DataError
 from shuffledp.estimators.base import MissingNoise, any_of, every_bin, in_order, possible_counts, smallest_distance
 from shuffledp.estimators.levels import ExcessRungs, Known, Ladder, noise_range
-from shuffledp.histogram.estimate import Intervals
+from shuffledp.histogram.intervals import Intervals
 from shuffledp.histogram.tally import Tally
 from shuffledp.noise import IntegerDistribution
 from shuffledp.noise.discrete_laplace import DiscreteLaplace

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from shuffledp.errors import DataError
 from shuffledp.estimators.base import possible_counts
-from shuffledp.histogram.estimate import Intervals
+from shuffledp.histogram.intervals import Intervals
 from shuffledp.histogram.tally import Tally
 from shuffledp.noise import Binomial
 

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from shuffledp.accounting.rounding import COUNT_AGAINST_MEAN, SEVERAL_OPERATIONS
 from shuffledp.estimators.base import MissingNoise
-from shuffledp.histogram.estimate import Intervals
+from shuffledp.histogram.intervals import Intervals
 
 _STEPS = 8
 """The number of levels for each halving of the risk; steps are then smaller than one count."""

@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from shuffledp.accounting.rounding import COUNT_AGAINST_MEAN
 from shuffledp.estimators.base import MissingNoise, any_of, in_order
 from shuffledp.estimators.levels import LOWER_EDGE, Known, Ladder, Level
-from shuffledp.histogram.estimate import Intervals
+from shuffledp.histogram.intervals import Intervals
 from shuffledp.histogram.tally import Tally
 from shuffledp.noise import IntegerDistribution
 

@@ -29,7 +29,7 @@ from shuffledp.accounting.rounding import SUPPORTS_AGAINST_MEAN
 from shuffledp.accounting.search import first_safe
 from shuffledp.errors import DataError
 from shuffledp.estimators.base import every_bin, first_high, last_low, possible_counts
-from shuffledp.histogram.estimate import Intervals
+from shuffledp.histogram.intervals import Intervals
 from shuffledp.histogram.tally import Tally
 from shuffledp.noise import Binomial
 from shuffledp.noise.coins import count_heads

@@ -27,7 +27,7 @@ from shuffledp.accounting.search import first_safe_from, log_excess
 from shuffledp.estimators.base import Estimator, every_bin
 from shuffledp.estimators.power_sums import Expansion, PowerSums, has_polynomials
 from shuffledp.estimators.tree import LinearErrors, Numbers, Tree
-from shuffledp.histogram.estimate import Intervals
+from shuffledp.histogram.intervals import Intervals
 from shuffledp.histogram.ordered_estimate import rising_band, whole_bounds
 from shuffledp.histogram.tally import Tally
 from shuffledp.noise.distribution import TiltedDistribution

@@ -2,10 +2,6 @@
 
 `low` and `high` are the ends of the simultaneous intervals, in every table and file; `low_alone` and `high_alone` are
 the ends of intervals that hold for one value by itself.
-
-`consistent` replaces the estimates by the nearest possible numbers, by the sum of squares: none negative, with a total
-that people can hold, each inside its interval. If the intervals hold the true counts, these are among the possible
-numbers, so the new estimates are no farther from them than the old ones.
 """
 
 from __future__ import annotations
@@ -22,52 +18,17 @@ from numpy.typing import NDArray
 from shuffledp import __version__
 from shuffledp.accounting.curve import Guarantee
 from shuffledp.errors import LabelError, MissingExtraError
-from shuffledp.formatting import ShortRepr, printable, readable, shown
+from shuffledp.formatting import printable, readable, shown
 from shuffledp.histogram.domain import Domain
 from shuffledp.histogram.export import Exports
 from shuffledp.histogram.facts import Cap, ProtocolFacts
+from shuffledp.histogram.intervals import Intervals, nearest_possible
 from shuffledp.histogram.labels import Absent, MoreThan, NotAValue, Places
 from shuffledp.histogram.lookup import Lookup
 from shuffledp.histogram.order import increasing
 from shuffledp.histogram.passing import Passing, Share
 from shuffledp.jsonable import label_with_kind, plain
 from shuffledp.validation import whole
-
-_HALVINGS = 200
-"""Halvings of the range that contains the common shift: beyond the precision of floats."""
-
-
-def nearest_possible(
-    counts: NDArray[np.float64],
-    *,
-    low: NDArray[np.float64],
-    high: NDArray[np.float64],
-    least: float,
-    most: float,
-) -> NDArray[np.float64]:
-    """Return the numbers nearest to the counts that lie between `low` and `high` and add up to `least` to `most`.
-
-    A common shift, clipped at the ends, gives the nearest numbers for every total; the total falls as the shift grows.
-    A total that the ends do not allow is approached as far as possible.
-    """
-
-    def shifted(shift: float) -> NDArray[np.float64]:
-        return np.clip(counts - shift, low, high)
-
-    total = float(shifted(0.0).sum())
-    if least <= total <= most or not counts.size:
-        return shifted(0.0)
-    wanted = most if total > most else least
-    reach = float(np.max(high - low) + np.max(np.abs(counts)) + np.max(np.abs([low, high])))
-    below, above = -reach, reach
-    for _ in range(_HALVINGS):
-        middle = (below + above) / 2
-        if float(shifted(middle).sum()) > wanted:
-            below = middle
-        else:
-            above = middle
-    return shifted(above)
-
 
 MOST_BARS = 25
 """The most bars in a page or a notebook cell."""
@@ -77,23 +38,6 @@ MOST_IN_ORDER = 62
 
 _MOST_ROWS = 15
 """The rows of a table of other values."""
-
-
-@dataclass(frozen=True, eq=False)
-class Intervals(ShortRepr):
-    """Bounds on the true count of every reported bin, and of every bin that was not reported.
-
-    Around an unbiased estimate below 0 the lower end is below 0 too, so that the estimate lies in its interval. Tables
-    and files show the intervals of `possible`.
-    """
-
-    low: NDArray[np.int64]
-    high: NDArray[np.int64]
-    unreported_high: int
-
-    def possible(self, people: int) -> Intervals:
-        """Clip the intervals to possible counts: 0 to the number of people."""
-        return replace(self, low=np.clip(self.low, 0, people), high=np.clip(self.high, 0, people))
 
 
 @dataclass(frozen=True)

@@ -26,8 +26,9 @@ from numpy.typing import NDArray
 from shuffledp.errors import DataError, ShuffledpError
 from shuffledp.estimators.base import around_estimates
 from shuffledp.histogram.domain import Domain
-from shuffledp.histogram.estimate import Estimate, Intervals
+from shuffledp.histogram.estimate import Estimate
 from shuffledp.histogram.facts import Cap
+from shuffledp.histogram.intervals import Intervals
 from shuffledp.histogram.labels import Absent, MoreThan, NotAValue
 from shuffledp.histogram.ordered_estimate import OrderedEstimate
 from shuffledp.histogram.tally import as_symbols

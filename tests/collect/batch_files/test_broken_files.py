@@ -96,6 +96,7 @@ heads = st.dictionaries(
 )
 
 
+@pytest.mark.slow
 @changes
 @given(metadata=st.one_of(heads.map(str), st.text(max_size=20), heads.map(lambda head: str(head).replace("'", '"'))))
 def test_arbitrary_metadata_is_refused(tmp_path, metadata):

@@ -21,7 +21,7 @@ from shuffledp.explain.history import MOST_RELEASES, MOST_VALUES, Past, history
 from shuffledp.explain.html import render
 from shuffledp.explain.ledger import left
 from shuffledp.explain.page import context
-from shuffledp.histogram.estimate import Intervals
+from shuffledp.histogram.intervals import Intervals
 from shuffledp.ledger import Ledger, LedgerEntry, Standing
 from shuffledp.release.release import Release
 
