@@ -223,9 +223,7 @@ MUTANTS = (
         target="shuffledp.accounting.composition:Composition.for_rows",
         pattern="parts[curve.for_rows(number)] += times",
         replacement="parts[curve.for_rows(number)] = times",
-        tests=(
-            "tests/accounting/test_group_curve.py::test_releases_whose_curves_become_equal_by_rounding_all_count",
-        ),
+        tests=("tests/accounting/test_group_curve.py::test_releases_whose_curves_become_equal_by_rounding_all_count",),
     ),
     Mutant(
         name="rows-of-a-person-add-up",
