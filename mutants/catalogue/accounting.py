@@ -218,6 +218,14 @@ MUTANTS = (
         tests=("tests/accounting/test_group_curve.py::test_noise_that_is_not_log_concave_has_an_upper_bound",),
     ),
     Mutant(
+        name="rows-of-releases-merged",
+        harm="Of releases whose curves for several rows are equal after rounding, only one counts.",
+        target="shuffledp.accounting.composition:Composition.for_rows",
+        pattern="parts[curve.for_rows(number)] += times",
+        replacement="parts[curve.for_rows(number)] = times",
+        tests=("tests/accounting/test_group_curve.py::test_releases_whose_curves_become_equal_by_rounding_all_count",),
+    ),
+    Mutant(
         name="rows-of-a-person-add-up",
         harm="The bound for several rows adds up deltas without the factors e^epsilon.",
         target="shuffledp.accounting.group_curve:GroupCurve._split",

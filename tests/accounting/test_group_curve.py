@@ -253,6 +253,13 @@ CURVES = {
 CURVES["several"] = composed([CURVES["hist"], CURVES["hist"], CURVES["stated"]])
 
 
+def test_releases_whose_curves_become_equal_by_rounding_all_count():
+    one, other = PureCurve(pure_epsilon=0.1), PureCurve(pure_epsilon=math.nextafter(0.1, 1))
+    assert one.for_rows(3) == other.for_rows(3)
+    assert composed([one, other]).for_rows(3) == composed([one, one]).for_rows(3)
+    assert composed([one, other]).for_rows(3).epsilon(1e-6) > 0.6 - 1e-5
+
+
 @pytest.mark.parametrize("name", CURVES)
 def test_every_curve_has_a_curve_for_rows(name):
     curve = CURVES[name]

@@ -1,7 +1,7 @@
 """Numbers, dates and times have an order; it follows from the released labels alone."""
 
 from collections import Counter
-from datetime import UTC, date, datetime, time, timedelta
+from datetime import UTC, date, datetime, time, timedelta, timezone
 from decimal import Decimal
 
 import numpy as np
@@ -53,6 +53,8 @@ def test_numbers_and_times_are_sorted(labels):
         ["2026-02-30", "2026-02-28"],
         ["\N{ARABIC-INDIC DIGIT ONE}", "\N{ARABIC-INDIC DIGIT TWO}"],
         ["1,000", "2"],
+        ["0001-01-01T00:00+12:00", "2026-01-01"],
+        [datetime(9999, 12, 31, 23, tzinfo=timezone(timedelta(hours=-12))), datetime(2026, 1, 1)],
     ],
 )
 def test_other_labels_have_no_order(labels):

@@ -178,8 +178,10 @@ class Composition:
     def for_rows(self, rows: int) -> Curve:
         """The curve of a person with this number of rows in every release."""
         number = rows_of(self, rows)
-        parts = frozenset((curve.for_rows(number), times) for curve, times in self.parts)
-        return Composition(parts, replaced_rows(number))
+        parts: Counter[Curve] = Counter()
+        for curve, times in self.parts:  # rounding can make different curves of one row equal
+            parts[curve.for_rows(number)] += times
+        return Composition(frozenset(parts.items()), replaced_rows(number))
 
 
 def composed(curves: Iterable[Curve], *, neighbours: str = REPLACE_ONE) -> Composition:

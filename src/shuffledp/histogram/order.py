@@ -95,7 +95,10 @@ def increasing(labels: NDArray[Any]) -> NDArray[np.int64] | None:
         kinds.add(None if found is None else found.kind)
         if found is None or found.kind is Kind.TRUTH or len(kinds) > 1:
             return None
-        values.append((_comparable(found.value), at))
+        try:
+            values.append((_comparable(found.value), at))
+        except OverflowError:  # before the year 1 or after 9999 in UTC
+            return None
     if len(values) < 2:
         return None
     return np.array([at for _, at in sorted(values)] + last, dtype=np.int64)
