@@ -223,9 +223,7 @@ MUTANTS = (
         target="shuffledp.accounting.curve:Comparison.log_concave",
         pattern="all",
         replacement="any",
-        tests=(
-            "tests/accounting/test_group_curve.py::test_one_noise_that_is_not_log_concave_makes_it_an_upper_bound",
-        ),
+        tests=("tests/accounting/test_group_curve.py::test_one_noise_that_is_not_log_concave_makes_it_an_upper_bound",),
     ),
     Mutant(
         name="rows-of-several-published-values-as-of-one",

@@ -108,6 +108,17 @@ MUTANTS = (
         tests=("tests/collect/store/test_fingerprints.py::test_a_ciphertext_is_new_once",),
     ),
     Mutant(
+        name="fingerprints-of-other-onions",
+        harm="In a batch with copies, wrong ciphertexts are remembered, and replays of the right ones are kept.",
+        target="shuffledp.collect.crypto.fingerprint:screen",
+        pattern="onions[first[start:start + each]]",
+        replacement="onions[start:start + each][:first.size - start]",
+        tests=(
+            "tests/collect/crypto/test_fingerprints.py::"
+            "test_a_batch_with_copies_keeps_the_fingerprints_of_what_is_kept",
+        ),
+    ),
+    Mutant(
         name="replays-of-the-same-moment-kept",
         harm="Two batches that are processed at the same moment both keep a ciphertext.",
         target="shuffledp.collect.store.fingerprints:Memory.add",
