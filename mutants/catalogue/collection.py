@@ -427,6 +427,25 @@ MUTANTS = (
         tests=("tests/collect/batch_files/test_seen.py::test_fingerprints_are_keyed_by_the_private_key_and_the_task",),
     ),
     Mutant(
+        name="fewer-reports-remembered-than-used",
+        harm="A memory that lost some reports lets the first shuffler mix these people twice.",
+        target="shuffledp.collect.batch_files.seen:Seen.taken",
+        pattern="len(found) != sum(accepted.rows for run in runs for accepted in run.batches.values())",
+        replacement="False",
+        tests=("tests/collect/batch_files/test_seen.py::test_a_damaged_memory_stops_the_run[fewer-rows]",),
+    ),
+    Mutant(
+        name="batch-left-out-is-remembered",
+        harm="People of a batch that was left out can never be counted, since their messages seem to be repeated.",
+        target="shuffledp.collect.batch_files.count:count_files",
+        pattern="{batch.batch_id for batch in good}",
+        replacement="{batch.batch_id for batch in counts}",
+        tests=(
+            "tests/collect/batch_files/test_counting.py::"
+            "test_a_batch_that_was_left_out_can_be_counted_when_it_is_complete",
+        ),
+    ),
+    Mutant(
         name="batch-of-honest-users-only",
         harm="A batch in files has fewer people than its noise needs.",
         target="shuffledp.collect.batch_files.mix:_mix_reports",

@@ -213,6 +213,16 @@ def test_one_noise_that_is_not_log_concave_makes_it_an_upper_bound():
         assert curve.for_rows(2) == GroupCurve(curve=curve, rows=2)
 
 
+def test_rows_with_several_values_have_an_upper_bound():
+    """Rows may move different bins of their sets."""
+    noise, rows, values = Binomial(trials=200, probability=0.5), 2, 2
+    curve = moved_bins(noise, values=values).for_rows(rows)
+    apart = moved_bins(noise, values=rows * values)
+    assert not curve.exact
+    assert curve == GroupCurve(curve=moved_bins(noise, values=values), rows=rows)
+    assert all(curve.delta(epsilon) >= apart.delta(epsilon) for epsilon in (0.0, 0.5, 1.0))
+
+
 @pytest.mark.parametrize("rows", [2, 3])
 @pytest.mark.parametrize("local_epsilon", [0.5, 2.0])
 def test_amplified_messages_have_an_upper_bound(rows, local_epsilon):
