@@ -226,6 +226,25 @@ MUTANTS = (
         tests=("tests/accounting/test_group_curve.py::test_releases_whose_curves_become_equal_by_rounding_all_count",),
     ),
     Mutant(
+        name="rows-with-one-noise-of-any-kind",
+        harm="A longer shift counts as the worst if only some of the noise is log-concave.",
+        target="shuffledp.accounting.curve:Comparison.log_concave",
+        pattern="all",
+        replacement="any",
+        tests=("tests/accounting/test_group_curve.py::test_one_noise_that_is_not_log_concave_makes_it_an_upper_bound",),
+    ),
+    Mutant(
+        name="rows-of-several-published-values-as-of-one",
+        harm="Rows with several values each, whose counts are published from a threshold on, count with one value.",
+        target="shuffledp.accounting.threshold_curve:ThresholdCurve.for_rows",
+        pattern="self.values > 1",
+        replacement="self.values > 99",
+        tests=(
+            "tests/accounting/test_threshold_curve.py::"
+            "test_several_rows_of_several_values_can_move_as_many_bins_as_all_values_together",
+        ),
+    ),
+    Mutant(
         name="rows-of-a-person-add-up",
         harm="The bound for several rows adds up deltas without the factors e^epsilon.",
         target="shuffledp.accounting.group_curve:GroupCurve._split",

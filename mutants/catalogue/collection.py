@@ -108,6 +108,17 @@ MUTANTS = (
         tests=("tests/collect/store/test_fingerprints.py::test_a_ciphertext_is_new_once",),
     ),
     Mutant(
+        name="fingerprints-of-other-onions",
+        harm="In a batch with copies, wrong ciphertexts are remembered, and replays of the right ones are kept.",
+        target="shuffledp.collect.crypto.fingerprint:screen",
+        pattern="onions[first[start:start + each]]",
+        replacement="onions[start:start + each][:first.size - start]",
+        tests=(
+            "tests/collect/crypto/test_fingerprints.py::"
+            "test_a_batch_with_copies_keeps_the_fingerprints_of_what_is_kept",
+        ),
+    ),
+    Mutant(
         name="replays-of-the-same-moment-kept",
         harm="Two batches that are processed at the same moment both keep a ciphertext.",
         target="shuffledp.collect.store.fingerprints:Memory.add",
@@ -414,6 +425,25 @@ MUTANTS = (
         pattern="task_id",
         replacement="bytes(32)",
         tests=("tests/collect/batch_files/test_seen.py::test_fingerprints_are_keyed_by_the_private_key_and_the_task",),
+    ),
+    Mutant(
+        name="fewer-reports-remembered-than-used",
+        harm="A memory that lost some reports lets the first shuffler mix these people twice.",
+        target="shuffledp.collect.batch_files.seen:Seen.taken",
+        pattern="len(found) != sum(accepted.rows for run in runs for accepted in run.batches.values())",
+        replacement="False",
+        tests=("tests/collect/batch_files/test_seen.py::test_a_damaged_memory_stops_the_run[fewer-rows]",),
+    ),
+    Mutant(
+        name="batch-left-out-is-remembered",
+        harm="People of a batch that was left out can never be counted, since their messages seem to be repeated.",
+        target="shuffledp.collect.batch_files.count:count_files",
+        pattern="{batch.batch_id for batch in good}",
+        replacement="{batch.batch_id for batch in counts}",
+        tests=(
+            "tests/collect/batch_files/test_counting.py::"
+            "test_a_batch_that_was_left_out_can_be_counted_when_it_is_complete",
+        ),
     ),
     Mutant(
         name="batch-of-honest-users-only",

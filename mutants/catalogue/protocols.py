@@ -171,6 +171,17 @@ MUTANTS = (
         tests=("tests/protocols/test_contract.py::test_only_honest_people_count[sparse]",),
     ),
     Mutant(
+        name="sparse-noise-one-step-below",
+        harm="The lone messages are fewer than the guarantee needs.",
+        target="shuffledp.protocols.shuffled.sparse_noise:NoiseSearch.at",
+        pattern="at_step(math.ceil(found / _RATE_STEP))",
+        replacement="at_step(math.ceil(found / _RATE_STEP) - 1)",
+        tests=(
+            "tests/protocols/shuffled/test_sparse_histogram.py::"
+            "test_search_finds_the_first_rate_that_keeps_the_guarantee",
+        ),
+    ),
+    Mutant(
         name="blanket-own-bit-never-lowered",
         harm="A person who does not send a value does not hold it.",
         target="shuffledp.protocols.shuffled.blanket:BlanketHistogram._ones",

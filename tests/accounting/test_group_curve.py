@@ -206,6 +206,23 @@ def test_noise_that_is_not_log_concave_has_an_upper_bound(rows):
         assert scaled.delta(epsilon) < apart <= bound.delta(epsilon)
 
 
+def test_one_noise_that_is_not_log_concave_makes_it_an_upper_bound():
+    single = CompoundPoisson(rate=3.0, size_weights=(SIZE_GRID,))
+    assert single.log_concave
+    for curve in (moved_bins(EVEN, single), moved_bins(single, EVEN)):
+        assert curve.for_rows(2) == GroupCurve(curve=curve, rows=2)
+
+
+def test_rows_with_several_values_have_an_upper_bound():
+    """Rows may move different bins of their sets."""
+    noise, rows, values = Binomial(trials=200, probability=0.5), 2, 2
+    curve = moved_bins(noise, values=values).for_rows(rows)
+    apart = moved_bins(noise, values=rows * values)
+    assert not curve.exact
+    assert curve == GroupCurve(curve=moved_bins(noise, values=values), rows=rows)
+    assert all(curve.delta(epsilon) >= apart.delta(epsilon) for epsilon in (0.0, 0.5, 1.0))
+
+
 @pytest.mark.parametrize("rows", [2, 3])
 @pytest.mark.parametrize("local_epsilon", [0.5, 2.0])
 def test_amplified_messages_have_an_upper_bound(rows, local_epsilon):
@@ -359,6 +376,13 @@ def test_the_record_of_a_release_that_reveals_more_with_more_rows():
     assert protocol.privacy.for_rows(3).epsilon(1e-6) == math.inf
     assert found.delta == 1e-5
     assert protocol.privacy.for_rows(3).delta(found.epsilon) <= found.delta
+
+
+def test_the_record_states_no_delta_above_one_in_a_hundred():
+    curve = StatedCurve(stated_epsilon=1.0, stated_delta=0.004)
+    assert math.isfinite(curve.for_rows(2).epsilon(0.04))
+    found = group_privacy(curve, 2, epsilon=1.0, delta=0.004)
+    assert (found.epsilon, found.delta) == (math.inf, 0.004)
 
 
 @pytest.mark.parametrize("delta", [0.3, 0.07, 1e-3])

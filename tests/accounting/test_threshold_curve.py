@@ -213,6 +213,16 @@ def test_the_curve_of_several_rows_is_the_worst_of_all_neighbours(rows, decay, t
     assert curve.delta(epsilon) == pytest.approx(float(found), rel=1e-9)
 
 
+@pytest.mark.parametrize("rows", [2, 3])
+def test_several_rows_of_several_values_can_move_as_many_bins_as_all_values_together(rows):
+    noise = DiscreteLaplace(decay=0.5)
+    curve = ThresholdCurve(noise=noise, threshold=6, values=2).for_rows(rows)
+    apart = ThresholdCurve(noise=noise, threshold=6, values=2 * rows)
+    assert not curve.exact
+    for epsilon in (0.0, 1.0, 3.0):
+        assert curve.delta(epsilon) >= apart.delta(epsilon)
+
+
 def test_one_row_of_several_is_the_curve_of_one():
     for decay, threshold, epsilon in product((0.5, 0.9375), (3, 40), (0.0, 0.5, 2.0)):
         curve = ThresholdCurve(noise=DiscreteLaplace(decay=decay), threshold=threshold)

@@ -244,6 +244,22 @@ def test_a_stop_lasts_until_the_first_shuffler_has_enough_reports(analyzer):
     assert (work.stopped, work.problems, store.standing(kept.task.id).releases) == (False, [], 1)
 
 
+def test_a_batch_that_is_counted_while_the_shuffler_answers_stops_nothing(analyzer):
+    """Another process counts it: its reports were accepted after the answer was sent."""
+    kept, upstream = tiny_task(), Waiting()
+    upstream.batches = {A: batch_of(kept, 0)[1]}
+
+    def answer():
+        (counted,) = store.tallies(kept.task.id)
+        store.keep_tally(kept.task.id, B, counted.tally, kept.task.users, {}, None)
+        return 20
+
+    work, store = analyzer(upstream, ask_reported=answer)
+    step(work)
+    assert store.standing(kept.task.id).people == 40
+    assert (work.stopped, work.problems) == (False, [])
+
+
 def test_fewer_reports_are_noticed_without_a_new_batch(analyzer):
     kept, upstream, now, reported = tiny_task(), Waiting(), [0.0], [20]
     upstream.batches = {A: batch_of(kept, 0)[1]}

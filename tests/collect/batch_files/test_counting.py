@@ -111,6 +111,19 @@ def test_a_batch_without_its_noise_is_left_out_and_not_released(tmp_path):
         count(path)
 
 
+def test_a_batch_that_was_left_out_can_be_counted_when_it_is_complete(tmp_path):
+    """Nobody in it was counted, so none of its messages is remembered."""
+    folder, crowd = batches(tmp_path)
+    path = min(folder.glob("?" * 32 + ".parquet"))
+    complete = path.read_bytes()
+    pyarrow.parquet.write_table(pyarrow.parquet.read_table(path).slice(0, 10), path)
+    assert len(count(folder).batches) == 1
+    path.write_bytes(complete)
+    found = count(folder)
+    assert (len(found.batches), found.refused_batches) == (2, ())
+    assert found.release.estimate.to_dict() == expected(crowd).to_dict()
+
+
 def test_the_ledger_has_one_entry_per_task_and_none_without_a_release(tmp_path):
     folder, _ = batches(tmp_path)
     book = Ledger.create(tmp_path / "book.json", population="people", epsilon=5, delta=1e-2)

@@ -190,8 +190,9 @@ def test_a_damaged_memory_stops_the_run(place, damage):
     counted(place, "b")
     DAMAGES[damage](the_run(place / "key.seen"))
     DAMAGES[damage](the_run(place / "analyzer.seen"))
-    with pytest.raises(DataError, match=r"key\.seen"):
+    with pytest.raises(DataError, match=r"key\.seen") as refused:
         mixed(place, out="c")
+    assert not isinstance(refused.value, TooFewReportsError)  # which names the memory, too
     with pytest.raises(DataError, match=r"analyzer\.seen"):
         counted(place, "b")
     assert not (place / "c").exists()

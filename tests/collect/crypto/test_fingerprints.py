@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from shuffledp.collect.crypto import fingerprint as module
-from shuffledp.collect.crypto.fingerprint import FINGERPRINT_BYTES, SECRET_BYTES, fingerprints, new_secret
+from shuffledp.collect.crypto.fingerprint import FINGERPRINT_BYTES, SECRET_BYTES, fingerprints, new_secret, screen
 from shuffledp.errors import ParameterError
 
 SECRET = bytes(range(SECRET_BYTES))
@@ -39,6 +39,31 @@ def test_a_fingerprint_depends_on_every_byte_and_on_the_secret():
     assert len(found) == onion.size + 1
     assert fingerprints(onion, new_secret()).tobytes() not in found
     assert fingerprints(onion, SECRET).shape == (1, FINGERPRINT_BYTES)
+
+
+class Memory:
+    """Remembers the fingerprints that it is given."""
+
+    secret = SECRET
+
+    def __init__(self, remembered):
+        self._remembered = {row.tobytes() for row in remembered}
+
+    def known(self, fingerprints):
+        return np.array([row.tobytes() in self._remembered for row in fingerprints], dtype=np.bool_)
+
+
+@pytest.mark.parametrize("block", [1, 3, 100])
+@pytest.mark.parametrize("replayed", [[], [4, 9]])
+def test_a_batch_with_copies_keeps_the_fingerprints_of_what_is_kept(monkeypatch, block, replayed):
+    monkeypatch.setattr(module, "_BLOCK", block * 113)
+    different = rows(12)
+    onions = different[[0, 0, 1, 2, 1, 3, 4, 5, 4, 6, 7, 8, 9, 10, 0, 11]]
+    screened = screen(onions, Memory(fingerprints(different[replayed], SECRET)))
+    kept = {row.tobytes() for row in onions[screened.kept]}
+    assert kept == {row.tobytes() for row in np.delete(different, replayed, axis=0)}
+    assert (screened.fingerprints == fingerprints(onions[screened.kept], SECRET)).all()
+    assert (screened.repeated, screened.replayed) == (4, len(replayed))
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,7 @@ from shuffledp import DataError, Domain, DummyHistogram, ParameterError, SparseH
 from shuffledp.noise import CompoundPoisson
 from shuffledp.noise.compound_poisson import SIZE_GRID, gamma_sizes
 from shuffledp.paper.finite_randomizer import exact_delta
-from shuffledp.protocols.shuffled.sparse_noise import NoiseSearch
+from shuffledp.protocols.shuffled.sparse_noise import KNEE, PAIR_RATES, NoiseSearch
 from tests.oracles.goodness import assert_distribution, assert_not_distribution
 
 DRAWS = 2000
@@ -437,6 +437,15 @@ def test_bad_input():
         protocol.sample_tally({0: 3})
     with pytest.raises(ParameterError, match="labels"):
         protocol.estimate(protocol.sample_tally({0: 1000}), domain=Domain.range(3))
+
+
+@pytest.mark.parametrize("narrow", [False, True])
+@pytest.mark.parametrize("place", [KNEE, 20])
+def test_search_finds_the_first_rate_that_keeps_the_guarantee(narrow, place):
+    search = NoiseSearch(epsilon=1.0, delta=1e-6, narrow=narrow)
+    found = search.at(PAIR_RATES[place])
+    assert search.excess(found) <= 0
+    assert search.excess(search.distributions(found.pairs.rate, found.lone.rate * (1 - 5e-4))) > 0
 
 
 def test_search_reports_the_fewest_messages():
