@@ -138,10 +138,44 @@ MUTANTS = (
     Mutant(
         name="unlisted-value-refused-in-cross-tables",
         harm="Whether a cross table fails reveals what the one person who satisfies a condition holds.",
-        target="shuffledp.data.bins:encoder_of",
+        target="shuffledp.data.bins:encoders_of",
         pattern="other or not refuses",
         replacement="other",
         tests=("tests/data/test_cross_bins.py::test_where_nothing_may_be_refused_every_row_of_every_column_has_a_bin",),
+    ),
+    Mutant(
+        name="two-values-of-one-bin-counted-twice",
+        harm="A person with two values outside the list of one column counts twice in a pair.",
+        target="shuffledp.data.duckdb:InProcess._hold",
+        pattern=(
+            'f"CREATE OR REPLACE TABLE gathered AS SELECT coalesce(list(value) FILTER (WHERE kept), []) AS held FROM '
+            "(SELECT DISTINCT person, kept, CASE WHEN kept THEN value END AS value FROM ({self._rows}) "
+            'WHERE person IS NOT NULL) GROUP BY person"'
+        ),
+        replacement=(
+            'f"CREATE OR REPLACE TABLE gathered AS SELECT coalesce(list(value) FILTER (WHERE kept), []) AS held FROM '
+            "(SELECT person, kept, CASE WHEN kept THEN value END AS value FROM ({self._rows}) "
+            'WHERE person IS NOT NULL) GROUP BY person"'
+        ),
+        tests=("tests/data/test_bins_of_some_columns.py::test_two_values_of_one_bin_count_once_for_each_person",),
+    ),
+    Mutant(
+        name="some-columns-refused-after-spending",
+        harm="A value outside the list of one column is refused after the release was entered in the ledger.",
+        target="shuffledp.data.people:People.count_uncapped",
+        pattern="self.source.possible is not None",
+        replacement="False",
+        tests=(
+            "tests/data/test_bins_of_some_columns.py::test_values_outside_a_list_are_refused_before_anything_is_spent",
+        ),
+    ),
+    Mutant(
+        name="unlisted-value-refused-in-some-columns",
+        harm="Whether a cross table with one listed column fails reveals what people who satisfy a condition hold.",
+        target="shuffledp.data.people:People.__init__",
+        pattern="not source.in_sets",
+        replacement="True",
+        tests=("tests/data/test_bins_of_some_columns.py::test_with_a_condition_nothing_is_refused",),
     ),
     Mutant(
         name="compared-by-inferred-type",

@@ -7,8 +7,8 @@ import pyarrow as pa
 import pytest
 
 from shuffledp import DataError, Edges, ParameterError, Periods
-from shuffledp.data.bins import OTHER, Codebook, encoder_of
-from shuffledp.data.labels import CrossKind, Kind
+from shuffledp.data.bins import OTHER, Codebook, CrossBins, encoders_of
+from shuffledp.data.labels import Kind
 from shuffledp.data.ordered_bins import DateBins, NumberBins
 
 COUNTRIES = ["DE", "FR"]
@@ -16,7 +16,8 @@ ROWS = [("DE", 17), ("FR", 18), ("DE", None), (None, 70), (None, None), ("FR", -
 
 
 def cross(*possible, kinds, **how):
-    return encoder_of(possible, CrossKind(tuple(map(Kind, kinds))), **{"missing": True, "other": False, **how})
+    options = {"missing": True, "other": False, "refuses": True, **how}
+    return CrossBins(encoders_of(possible, list(map(Kind, kinds)), **options))
 
 
 def structs(rows, kinds):
@@ -66,7 +67,8 @@ def test_one_column_is_no_cross_table():
 
 def test_what_is_possible_decides_how_a_column_is_read():
     def one(possible, *, other=False):
-        return encoder_of([possible], Kind(pa.string()), missing=True, other=other)
+        (encode,) = encoders_of([possible], [Kind(pa.string())], missing=True, other=other, refuses=True)
+        return encode
 
     assert isinstance(one(COUNTRIES, other=True), Codebook)
     assert isinstance(one(Edges("5")), NumberBins)

@@ -360,9 +360,10 @@ def test_real_protocols_estimate_who_holds_what(protocol):
         ({"column": ["value", "person"], "user": "person"}, "same column"),
         ({"column": []}, "name of a column"),
         ({"column": ["value", "age"], "domain": [["a"]]}, "an entry for each of 2 columns"),
-        ({"column": ["value", "age"], "domain": {"value": ["a"]}}, "an entry for each column"),
+        ({"column": ["value", "age"], "domain": {"sex": ["a"]}}, "columns of the table only: 'value', 'age'"),
         ({"column": ["value", "age"], "domain": Edges([1])}, "an entry for each of 2 columns"),
-        ({"column": ["value", "age"], "domain": [["a"], None]}, "list of labels"),
+        ({"column": ["value", "age"], "domain": ["a", None]}, "list of labels"),
+        ({"column": ["value", "age"], "domain": [None, None], "other": True}, "other needs a domain"),
     ],
 )
 @pytest.mark.parametrize("read", [TABLE.to_pydict, lambda: TABLE])

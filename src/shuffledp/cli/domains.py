@@ -111,11 +111,6 @@ def read_possible_values(
     )
     if not found:
         return None
-    if open_columns := [column for column in columns if column not in found]:
-        raise ParameterError(
-            "all of several columns need possible values, or none: give --domain, --edges or --by for "
-            f"{' and '.join(open_columns)}, such as --domain {open_columns[0]}=a,b,c, or leave them out for all columns"
-        )
     return found if len(columns) > 1 else found[columns[0]]
 
 

@@ -13,7 +13,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from shuffledp.data.labels import CrossKind, Finder, Kind
+from shuffledp.data.labels import Finder, Kind
 from shuffledp.data.ordered_bins import DateBins, NumberBins
 from shuffledp.errors import DataError, ParameterError
 from shuffledp.histogram.domain import Domain, ProductDomain
@@ -159,10 +159,11 @@ Possible = list[Any] | Edges | Periods
 """The possible values of one column: labels, intervals of numbers or periods of time."""
 
 
-def possible_values(domain: Any, names: Sequence[str]) -> list[Possible] | None:
+def possible_values(domain: Any, names: Sequence[str]) -> list[Possible | None] | None:
     """Return the possible values of each column; None where anything is possible.
 
-    For several columns, `domain` is a list with an entry for each, in their order, or a dictionary by their names.
+    For several columns, `domain` is a list with an entry for each, in their order, or a dictionary by their names. An
+    entry that is None, or missing in the dictionary, stands for any value.
     """
     if domain is None or (isinstance(domain, Domain) and not domain.can_list):
         return None
@@ -171,9 +172,11 @@ def possible_values(domain: Any, names: Sequence[str]) -> list[Possible] | None:
     if isinstance(domain, ProductDomain):
         parts: list[Any] = list(domain.factors)
     elif isinstance(domain, Mapping):
-        if set(domain) != set(names):
-            raise ParameterError(f"domain must have an entry for each column, under {', '.join(map(repr, names))}")
-        parts = [domain[name] for name in names]
+        if not set(domain) <= set(names):
+            raise ParameterError(
+                f"domain must have entries for columns of the table only: {', '.join(map(repr, names))}"
+            )
+        parts = [domain.get(name) for name in names]
     elif isinstance(domain, list | tuple):
         parts = list(domain)
     else:
@@ -183,7 +186,8 @@ def possible_values(domain: Any, names: Sequence[str]) -> list[Possible] | None:
         )
     if len(parts) != len(names):
         raise ParameterError(f"domain must have an entry for each of {len(names)} columns, got {len(parts)}")
-    return [_possible(part) for part in parts]
+    found = [None if part is None else _possible(part) for part in parts]
+    return None if all(part is None for part in found) else found
 
 
 def _of_the_only_column(domain: Any, name: str) -> Any:
@@ -213,26 +217,28 @@ def _possible(domain: Any) -> Possible:
         raise ParameterError(
             f"domain must be a list of labels, Edges, Periods or a Domain, got {type(domain).__name__}"
         )
-    return list(domain)
+    if not (labels := list(domain)):
+        raise ParameterError("a domain needs at least one label, got an empty list")
+    return labels
 
 
-def encoder_of(
-    possible: Sequence[Possible], kind: Kind | CrossKind, *, missing: bool, other: bool, refuses: bool = True
-) -> Encoder:
-    """Return the encoder of one column or of several; `other` is for columns with a list.
+def encoders_of(
+    possible: Sequence[Possible | None], kinds: Sequence[Kind], *, missing: bool, other: bool, refuses: bool
+) -> list[Encoder | None]:
+    """Return the encoder of each column, None where any value is possible; `other` is for columns with a list.
 
     Unless it `refuses` values without a bin, all values have one: those outside a list are counted together, and those
     that are no number or date as missing.
     """
-    listed = [not isinstance(part, Edges | Periods) for part in possible]
+    listed = [not isinstance(part, Edges | Periods | None) for part in possible]
     if other and not any(listed):
         raise ParameterError("other must be left out: intervals and periods have a bin for every value")
-    kinds = kind.kinds if isinstance(kind, CrossKind) else (kind,)
-    encoders = [
-        _encoder(part, one, missing=missing or not (refuses or is_list), other=(other or not refuses) and is_list)
+    return [
+        None
+        if part is None
+        else _encoder(part, one, missing=missing or not (refuses or is_list), other=(other or not refuses) and is_list)
         for part, one, is_list in zip(possible, kinds, listed, strict=True)
     ]
-    return CrossBins(encoders) if isinstance(kind, CrossKind) else encoders[0]
 
 
 def _encoder(possible: Possible, kind: Kind, *, missing: bool, other: bool) -> Encoder:

@@ -6,7 +6,7 @@ import glob
 import os
 import threading
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import replace
@@ -94,15 +94,38 @@ class InProcess:
         self._scanned: Any = None
         self._counted = False
         self._sets: Sets | None = None
+        self._refusals: list[DataError] = []
         try:
             with self._clear_errors():
                 self._connection.execute("SET enable_progress_bar = true; SET enable_progress_bar_print = false")
-                self._rows = self._open()
+                self._all_rows = self._select()
+                self._rows = self._one_row_each()
                 with self._reader(f"SELECT value FROM ({self._rows}) LIMIT 0") as reader:
                     self.label_type = reader.schema.field(0).type
         except BaseException:
             self.close()
             raise
+
+    def replace_by_bins(self, encoders: Mapping[int, Encode]) -> None:
+        """Replace the values of some of several columns by their bins."""
+        fields = [f"value['{at}']" for at in range(len(self._fields))]
+        with self._clear_errors():
+            for at, encode in encoders.items():
+                ((_, kind, *_),) = self._run(f"DESCRIBE SELECT {fields[at]} FROM ({self._rows})")
+                connection: Any = self._connection
+                connection.create_function(
+                    f"bin_{at}",
+                    _replacing(encode, self._refusals),
+                    [kind],
+                    "BIGINT",
+                    type="arrow",
+                    null_handling="special",
+                )
+                fields[at] = f"bin_{at}({fields[at]})"
+        value = ", ".join(f"'{at}': {field}" for at, field in enumerate(fields))
+        self._rows, self._all_rows = (
+            f"SELECT {{{value}}} AS value, * EXCLUDE (value) FROM ({rows})" for rows in (self._rows, self._all_rows)
+        )
 
     def people(self) -> int:
         """Return the number of people."""
@@ -252,12 +275,15 @@ class InProcess:
 
     # reading ------------------------------------------------------------------------------------------------------
 
-    def _open(self) -> str:
-        """A query for one value of each person; with sets, for all values, their person, and whether they count."""
-        query, source = self._table(), self._source
+    def _select(self) -> str:
+        """A query for the values of all rows, their person, and with sets whether they count."""
+        query = self._table()
         types = {name: kind for name, kind, *_ in self._run(f"DESCRIBE {query}")}
-        self._all_rows = select_rows(query, source, fields=self._fields, user=self._user, types=types)
-        if source.in_sets or source.user is None:
+        return select_rows(query, self._source, fields=self._fields, user=self._user, types=types)
+
+    def _one_row_each(self) -> str:
+        """A query for one value of each person; with sets, for all values."""
+        if self._source.in_sets or self._source.user is None:
             return self._all_rows
         self._choose_rows(self._all_rows)
         return "SELECT value FROM chosen"
@@ -389,6 +415,8 @@ class InProcess:
         except self._no_space:
             raise DataError("there is not enough memory or space for temporary files to count these values") from None
         except self._unreadable:
+            if self._refusals:
+                raise self._refusals[0] from None
             data = self._source.data
             if not isinstance(data, Files):
                 raise DataError("the data cannot be read: damaged, or of another format") from None
@@ -401,3 +429,17 @@ class InProcess:
 
 def _bins(entries: Any, encode: Encode | None) -> Any:
     return entries if encode is None else encode(entries)
+
+
+def _replacing(encode: Encode, refusals: list[DataError]) -> Callable[[Any], Any]:
+    """A function of DuckDB from values to bins, which keeps the error for a refused value: DuckDB would replace it."""
+    import pyarrow
+
+    def bins(values: Any) -> Any:
+        try:
+            return pyarrow.array(encode(values))
+        except DataError as error:
+            refusals.append(error)
+            raise
+
+    return bins

@@ -6,7 +6,7 @@ cheap part of the analysis, always runs in the calling process.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Protocol
 
 import numpy as np
@@ -31,6 +31,12 @@ class Engine(Protocol):
     @property
     def label_type(self) -> Any:
         """The Arrow type of the values; a struct type for several columns."""
+
+    def replace_by_bins(self, encoders: Mapping[int, Encode]) -> None:
+        """Replace the values of some of several columns, by their places, by bins, before anything is counted.
+
+        Everything else then counts values of which a field is a bin: two values of a person in one bin count once.
+        """
 
     def people(self) -> int:
         """Return the number of people."""

@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shuffledp.errors import ParameterError
+from shuffledp.histogram.domain import Domain
 from shuffledp.histogram.labels import duration, from_key, key, label, moment, time_of_day
 
 _MILLISECONDS_OF_A_DAY = 86_400_000
@@ -174,10 +175,22 @@ def _ticks(entries: Any) -> list[int | None]:
 
 
 @dataclass(frozen=True)
+class BinKind:
+    """How the bins of a column are read whose values were replaced by them: as their labels."""
+
+    domain: Domain
+
+    def labels(self, entries: Any) -> list[Any]:
+        """Return the label of every bin of an Arrow array."""
+        found: list[Any] = self.domain.decode(entries.to_numpy()).tolist()
+        return found
+
+
+@dataclass(frozen=True)
 class CrossKind:
     """How the entries of several columns are read, each by itself."""
 
-    kinds: tuple[Kind, ...]
+    kinds: tuple[Kind | BinKind, ...]
 
     def labels(self, entries: Any) -> list[tuple[Any, ...]]:
         """Return the tuple of labels of every struct of an Arrow array."""

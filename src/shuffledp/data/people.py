@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+import math
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, Self
@@ -10,9 +12,9 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from shuffledp.data.bins import Encoder, encoder_of
+from shuffledp.data.bins import CrossBins, Encoder, encoders_of
 from shuffledp.data.engine import open_engine
-from shuffledp.data.labels import CrossKind, Kind, check_countable, finder
+from shuffledp.data.labels import BinKind, CrossKind, Kind, check_countable, finder
 from shuffledp.data.source import Source
 from shuffledp.data.tables import Memory
 from shuffledp.errors import DataError, ParameterError
@@ -77,19 +79,23 @@ class People:
         everything = Domain.implicit(EVERYTHING ** len(source.names))
         self.values = source.domain if isinstance(source.domain, Domain) else everything
         try:
-            self._kind = self._kind_of_values()
-            for name, kind in zip(source.names, self.kinds, strict=True):
-                check_countable(kind, listed=source.possible is not None, name=name)
+            kinds = self._kinds_of_values()
+            possible = source.possible or [None] * len(kinds)
+            for name, kind, values in zip(source.names, kinds, possible, strict=True):
+                check_countable(kind, listed=values is not None, name=name)
+            self._kind: Kind | CrossKind = CrossKind(tuple(kinds)) if len(kinds) > 1 else kinds[0]
             if source.possible is not None:
-                self._encoder = encoder_of(
-                    source.possible,
-                    self._kind,
-                    missing=not source.drop_missing,
-                    other=source.other,
-                    # a refusal would reveal something about the people who satisfy a condition, without spending budget
-                    refuses=not source.in_sets,
+                self._use_bins(
+                    encoders_of(
+                        source.possible,
+                        kinds,
+                        missing=not source.drop_missing,
+                        other=source.other,
+                        # a refusal would reveal something about the people who satisfy a condition, without spending
+                        refuses=not source.in_sets,
+                    ),
+                    kinds,
                 )
-                self.values = self._encoder.domain
         except BaseException:
             self._engine.close()
             raise
@@ -104,11 +110,6 @@ class People:
     def listed(self) -> bool:
         """Whether there is a list of the possible values."""
         return self._encoder is not None
-
-    @property
-    def kinds(self) -> tuple[Kind, ...]:
-        """How the values of each column are read."""
-        return self._kind.kinds if isinstance(self._kind, CrossKind) else (self._kind,)
 
     @property
     def padding_bins(self) -> int:
@@ -172,8 +173,12 @@ class People:
 
     def count_uncapped(self) -> None:
         """Count all values of everybody, if they are listed: those outside a list are refused before a release."""
-        if self.source.cap is not None and self._encoder is not None:
+        if self.source.cap is None:
+            return
+        if self._encoder is not None:
             self._dense_uncapped  # noqa: B018  (cached)
+        elif self.source.possible is not None:
+            deque(self._engine.uncapped(), maxlen=0)
 
     def truth(self, labels: NDArray[Any], symbols: NDArray[Any]) -> Iterator[TrueCounts]:
         """Return the true counts in batches, with the places of their bins among reported labels.
@@ -222,17 +227,27 @@ class People:
             TrueCounts(people.size + np.arange(others.size), others, values=False),
         ]
 
-    def _kind_of_values(self) -> Kind | CrossKind:
-        """How the engine's entries are read."""
+    def _kinds_of_values(self) -> list[Kind]:
+        """How the engine's entries of each column are read."""
         data, whole = self.source.data, self._engine.label_type
         several = len(self.source.names) > 1
         types = [whole.field(at).type for at in range(whole.num_fields)] if several else [whole]
         if isinstance(data, Memory):
             given = zip(data.kinds, types, data.declared, strict=True)
-            kinds = [kind or Kind(type_, declared=declared) for kind, type_, declared in given]
-        else:
-            kinds = [Kind(type_) for type_ in types]
-        return CrossKind(tuple(kinds)) if several else kinds[0]
+            return [kind or Kind(type_, declared=declared) for kind, type_, declared in given]
+        return [Kind(type_) for type_ in types]
+
+    def _use_bins(self, encoders: Sequence[Encoder | None], kinds: Sequence[Kind]) -> None:
+        """Count bins: numbered ones if all columns have them, else values of the universe with bins in some columns."""
+        found = {at: encode for at, encode in enumerate(encoders) if encode is not None}
+        if len(found) == len(kinds):
+            self._encoder = CrossBins(list(found.values())) if len(found) > 1 else found[0]
+            self.values = self._encoder.domain
+            return
+        self._engine.replace_by_bins(found)
+        self._kind = CrossKind(tuple(BinKind(found[at].domain) if at in found else one for at, one in enumerate(kinds)))
+        sizes = (found[at].domain.size if at in found else EVERYTHING for at in range(len(kinds)))
+        self.values = Domain.implicit(math.prod(sizes))
 
     def _dense(self, encoder: Encoder) -> NDArray[np.int64]:
         """The true count of every bin of the listed domain, of the marker and of padding bins."""

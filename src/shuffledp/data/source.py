@@ -45,7 +45,7 @@ class Source:
     other: bool = False
     engine: str | None = None
     master: str | None = None
-    possible: list[Possible] | None = field(init=False, repr=False)
+    possible: list[Possible | None] | None = field(init=False, repr=False)
 
     @classmethod
     def of(
@@ -142,10 +142,10 @@ class Source:
     @property
     def continuous(self) -> dict[str, str]:
         """The dtypes of arrays and series of floats or timestamps that are counted value by value, by column."""
-        if self.possible is not None or not isinstance(self.data, Memory):
+        if not isinstance(self.data, Memory):
             return {}
-        found = zip(self.names, self.data.continuous, strict=False)
-        return {name: dtype for name, dtype in found if dtype is not None}
+        found = zip(self.names, self.data.continuous, self.possible or [None] * len(self.names), strict=False)
+        return {name: dtype for name, dtype, possible in found if dtype is not None and possible is None}
 
     @property
     def needed(self) -> list[str]:

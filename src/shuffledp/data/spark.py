@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import secrets
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from functools import cached_property, partial, reduce
 from operator import and_
 from typing import Any, NamedTuple
@@ -73,6 +73,13 @@ class Spark:
         """The Arrow type of the values."""
         with clear_errors():
             return self._values.select("value").limit(0).toArrow().schema.field(0).type
+
+    def replace_by_bins(self, encoders: Mapping[int, Encode]) -> None:
+        """Replace the values of some of several columns by their bins."""
+        with clear_errors():
+            rows, all_rows = self._values, self._all_rows
+            self._values = _with_bins(rows, encoders)
+            self._all_rows = self._values if rows is all_rows else _with_bins(all_rows, encoders)
 
     def people(self) -> int:
         """Return the number of people."""
@@ -323,6 +330,31 @@ class Spark:
         different = functions.sort_array(functions.array_distinct(collected))
         # [person, held: all different values]
         return together.agg(different.alias("held")).sortWithinPartitions("person").select("held")
+
+
+def _with_bins(rows: Any, encoders: Mapping[int, Encode]) -> Any:
+    """Rows whose structs of values have bins in some fields."""
+    from pyspark.sql.types import LongType, StructField, StructType
+
+    at_values = rows.columns.index("value")
+    fields = [
+        StructField(one.name, LongType()) if at in encoders else one
+        for at, one in enumerate(rows.schema["value"].dataType.fields)
+    ]
+    schema = StructType(
+        [StructField("value", StructType(fields)) if one.name == "value" else one for one in rows.schema]
+    )
+
+    def replace_values(batches: Iterator[Any]) -> Iterator[Any]:
+        import pyarrow
+
+        for batch in batches:
+            parts = batch.column(at_values).flatten()
+            made = [pyarrow.array(encoders[at](one)) if at in encoders else one for at, one in enumerate(parts)]
+            values = pyarrow.StructArray.from_arrays(made, names=[one.name for one in fields])
+            yield batch.set_column(at_values, "value", values)
+
+    return rows.mapInArrow(replace_values, schema)
 
 
 def _first_column(batch: Any, encode: Encode) -> NDArray[np.int64]:

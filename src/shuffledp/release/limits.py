@@ -41,7 +41,7 @@ class Caution(StrEnum):
     MOSTLY_NO_NUMBER = "mostly-no-number"
 
 
-def mostly_missing(estimate: Estimate, possible: Sequence[Possible] | None) -> tuple[Caution, ...]:
+def mostly_missing(estimate: Estimate, possible: Sequence[Possible | None] | None) -> tuple[Caution, ...]:
     """Return the caution for a column of dates or numbers whose values are mostly missing, by the private counts.
 
     Text in another format counts as missing. Missing values count as most if they outnumber all others by the estimates

@@ -60,7 +60,7 @@ def question(people: People) -> str:
     return " \N{MULTIPLICATION SIGN} ".join(named) + each + more + condition
 
 
-def _parts(possible: Possible) -> str:
+def _parts(possible: Possible | None) -> str:
     """The intervals or periods of a column, in brackets."""
     if isinstance(possible, Periods):
         return f" ({possible})"

@@ -79,7 +79,7 @@ def private_histogram(
     where         a condition such as "country = 'DE'": other rows give their person no value
     drop_missing  leave out missing values instead of counting them as a value
     domain        the possible values, if they are publicly known: a list, `Edges` or `Periods`, for several columns one
-                  of these for each; by default anything is possible
+                  of these, or None, for each; None and the default stand for any value
     other         count values outside the domain together instead of refusing them
     trust         shuffler: the result has the noise of people's shuffled messages; curator: a trusted party with all
                   values adds the noise, with a smaller error and the same guarantee
@@ -160,7 +160,7 @@ def _release(
         if shown.ranges and not people.listed:
             raise needs_order()
         if asked.messages and not people.listed:
-            raise ParameterError("making messages needs a domain: the list of possible values")
+            raise ParameterError("making messages needs a domain: the possible values of every column")
         users = people.number(count=not asked.messages)
         target, curated = asked.target(people, users=users), None
         if shown.ranges:
@@ -178,7 +178,7 @@ def _release(
         spend = spending.entering(protocol, what=question(people), entry=chosen.entry)
         tally = (people.send if asked.messages else people.draw)(protocol, before=spend)
         estimate = protocol.estimate(tally, beta=beta, reports=users, domain=people.domain)
-        if source.possible is not None:
+        if source.possible is not None and source.possible[0] is not None:
             estimate = in_units(estimate, source.possible[0], shares=shown.quantiles)
         condition = None if source.where is None else str(source.where)
         about = partial(estimate.about, drawn=not asked.messages)
@@ -222,13 +222,13 @@ def _asked_of_domain(people: People) -> dict[str, Any]:
     return {"domain": people.values.size if isinstance(possible, list) else _in_text(possible)}
 
 
-def _in_text(possible: Possible) -> int | dict[str, str]:
+def _in_text(possible: Possible | None) -> int | dict[str, str] | None:
     if isinstance(possible, Edges):
         return {"edges": str(possible)}
     if isinstance(possible, Periods):
         dates = {} if possible.date_format is None else {"date_format": possible.date_format.text}
         return {"by": possible.by, "from": plain_moment(possible.start), "to": plain_moment(possible.stop), **dates}
-    return len(possible)
+    return None if possible is None else len(possible)
 
 
 _UNSAID = ("data", "domain", "master", "ledger", "progress")
