@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from shuffledp import Edges, ParameterError, Periods
-from shuffledp.cli.domains import possible_values
+from shuffledp import DataError, Edges, ParameterError, Periods
+from shuffledp.cli.domains import possible_values, read_domain
 
 
 def possible(columns, **options):
@@ -72,6 +72,7 @@ def test_several_columns_are_named():
         (["a", "b"], {"date_format": ["%Y"]}, "--date-format must name its column, such as --date-format a=%Y"),
         (["a"], {"by": ["fortnight"], "start": ["2026"], "stop": ["2027"]}, "by must be one of"),
         (["a"], {"domain": ["x,,y"]}, "--domain must have labels between its commas, .* got an empty label"),
+        (["a"], {"domain": [""]}, "--domain must be a list such as a,b,c or the name of a file, got nothing"),
         (["a"], {"domain": [","]}, "--domain must have labels between its commas, .* got an empty label"),
         (["a"], {"domain": ["x, y"]}, "without spaces around them, got the label ' y'"),
         (["a"], {"domain": ["x,y,x"]}, "--domain must have each label once, got x twice"),
@@ -81,3 +82,17 @@ def test_several_columns_are_named():
 def test_contradictory_options_are_refused(columns, options, message):
     with pytest.raises(ParameterError, match=message):
         possible(columns, **options)
+
+
+@pytest.mark.parametrize(
+    ("path", "message"),
+    [
+        ("Male", r"No such file or directory; a list of one label ends in a comma: Male,$"),
+        ("Male.txt", r"No such file or directory$"),
+        ("folder/Male", r"No such file or directory$"),
+    ],
+)
+def test_a_missing_file_may_be_meant_as_a_list_of_one_label(tmp_path, monkeypatch, path, message):
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(DataError, match=message):
+        read_domain(Path(path), "sex", data_files=[], delimiter=None)

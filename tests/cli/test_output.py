@@ -219,3 +219,20 @@ def test_every_slow_command_reports_progress(name, folder, monkeypatch):
     assert command(*COMMANDS[name], cwd=folder).returncode == 0
     assert reported
     assert all(0 <= share <= 1 for _, share in reported)
+
+
+def test_bins_that_are_not_values_are_never_among_the_smallest_values(capsys):
+    """Most people have fewer values than the cap: the bins of these people are large."""
+    rows = [{"person": person, "app": f"v{person % 24:02}"} for person in range(12_000)]
+    release = private_histogram(rows, column="app", user="person", values_per_person=3, epsilon=2, delta=1e-6)
+    publish(release, out=[], top=15, as_json=False)
+    shown = capsys.readouterr().out
+    assert "... 4 more ..." in shown
+    below = shown[shown.index("smallest 5, bars x 10") :]
+    assert len(re.findall(r"^│ v\d", below, flags=re.MULTILINE)) == 5
+    assert re.search(r"^├.*\n│ \(at most 2 values\)", below, flags=re.MULTILINE)
+
+
+def test_one_hidden_value_is_counted(capsys):
+    publish(private_histogram(Counter(a=3000, b=2000), epsilon=1, delta=1e-6), out=[], top=1, as_json=False)
+    assert "... 1 more ..." in capsys.readouterr().out

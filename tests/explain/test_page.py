@@ -162,6 +162,23 @@ def test_all_values_are_drawn_only_where_the_bars_leave_some_out():
     assert len(all_values(heavy)) < 30_000
 
 
+def test_bins_that_are_not_values_have_no_rank():
+    """30 values of 400 people each; everybody has fewer values than the cap."""
+    rows = [{"person": person, "app": person % 30} for person in range(12_000)]
+    release = private_histogram(rows, column="app", user="person", values_per_person=2, domain=range(30), **GUARANTEE)
+    chart = all_values(release)
+    assert f"the last of {release.estimate.values_shown:,} about" in chart
+    assert "The first has about 12," not in chart
+
+
+def test_a_page_without_values_has_no_ranks():
+    rows = [{"person": person, "app": person} for person in range(2000)]
+    release = private_histogram(rows, column="app", user="person", values_per_person=30, **GUARANTEE)
+    assert release.estimate.values_shown == 0
+    assert len(release.estimate) > 25
+    assert "sorted" not in page(release)
+
+
 def test_the_explanation_has_paragraphs():
     macros = environment().get_template("macros.html").module
     assert macros.paragraphs({"Result": "2 < 3.", "How sure": "with a: colon."}) == (

@@ -251,3 +251,9 @@ def test_intervals_of_totals_hold_where_many_pairs_are_hidden(where):
         missed += high.get(("a", "x"), 0) + high.get(("a", "y"), 0) < 4600
     assert failed <= 27
     assert missed == 200, "bounds of the shown pairs alone would miss the truth"
+
+
+def test_a_total_below_zero_has_an_interval_of_possible_numbers():
+    estimate = estimate_of([60, 30, -9, 4, -7, -8], [55, 25, -14, 0, -12, -13], [65, 35, 1, 9, 1, 1], people=100)
+    missing = margin(estimate, 0)[2]
+    assert (missing.count, missing.low, missing.high) == (-15, 0, 2)

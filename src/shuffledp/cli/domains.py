@@ -36,7 +36,9 @@ def read_domain(path: Path, column: str, *, data_files: list[Path], delimiter: s
             lines = path.read_text(encoding="utf-8-sig").split("\n")
         except (OSError, UnicodeDecodeError) as error:
             reason = getattr(error, "strerror", None) or "it is not UTF-8"
-            raise DataError(f"cannot read the domain {path}: {reason}") from None
+            one_label = isinstance(error, FileNotFoundError) and str(path) == path.stem
+            hint = f"; a list of one label ends in a comma: {path}," if one_label else ""
+            raise DataError(f"cannot read the domain {path}: {reason}{hint}") from None
         labels = list(_different(path, lines))
     if not labels:
         raise DataError(f"the domain {path} is empty")
@@ -57,6 +59,8 @@ def _different(path: Path, lines: list[str]) -> Iterator[str]:
 
 def inline_list(text: str) -> list[str] | None:
     """Return the labels of a list such as Male,Female; None if the text is the name of a file."""
+    if not text.strip():
+        raise ParameterError("--domain must be a list such as a,b,c or the name of a file, got nothing")
     if "," not in text or any(sign in text for sign in _SEPARATORS):
         return None
     labels = text.removesuffix(",").split(",")

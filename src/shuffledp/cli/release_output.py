@@ -276,11 +276,11 @@ class _Lines:
 
         if not estimate.in_order:
             self._rows = estimate.top()
-        self._others = [row for row in self._rows[self._kept :] if isinstance(row.label, NotAValue)]
-        self._rows = [*self._rows[: self._kept], *(row for row in self._rows[self._kept :] if row not in self._others)]
-        self._smallest = min(_SMALLEST_SHOWN, max(0, len(self._rows) - self._kept - 1))
-        listed = [*self._rows[: self._kept], *self._rows[len(self._rows) - self._smallest :], *self._others]
-        self._scale = Scale.of(listed)
+        values = len(self._rows) if estimate.in_order else estimate.values_shown
+        self._rows, self._not_values = self._rows[:values], self._rows[values:]
+        self._kept = min(self._kept, values)
+        self._smallest = min(_SMALLEST_SHOWN, max(0, values - self._kept - 1))
+        self._scale = Scale.of([*self._rows[: self._kept], *self._rows[values - self._smallest :], *self._not_values])
         self._marks = ("█", "▒") if Screen().encoding.startswith("utf") else ("#", ".")
 
     def _caption(self, *, bars: bool) -> str | None:
@@ -290,7 +290,7 @@ class _Lines:
             parts.append(more_values(estimate, estimate.values_shown - values_among(row.label for row in self._rows)))
         if bars:
             parts.append("bar: solid up to the lower end of the interval, shaded above")
-        if any(row.count < 0 for row in self._rows):
+        if any(row.count < 0 for row in [*self._rows, *self._not_values]):
             parts.append("an estimate below 0 is noise around a small count")
         return "\n".join(parts) or None
 
@@ -307,22 +307,23 @@ class _Lines:
             table.add_column("")
         for row in rows[: self._kept]:
             self._add(table, row, bar)
-        if self._smallest:
+        if self._kept < len(rows):
             table.add_section()
             blank = [""] * (2 + len(self._truth) + len(shares))
-            hidden = values_among(row.label for row in rows[self._kept : len(rows) - self._smallest])
+            hidden = len(rows) - self._smallest - self._kept
             table.add_row(f"... {hidden:,} more ...", *blank, *([self._about_smallest(bar)] if bar else []))
             table.add_section()
             for row in rows[len(rows) - self._smallest :]:
                 self._add(table, row, bar, factor=_MAGNIFIED)
-        if self._others:
             table.add_section()
-            for row in self._others:
-                self._add(table, row, bar)
+        for row in self._not_values:
+            self._add(table, row, bar)
         return table
 
     def _about_smallest(self, bar: int) -> str:
-        """The caption above the bars of the smallest values, if there is room."""
+        """The caption above the bars of the smallest values, if there are any and there is room."""
+        if not self._smallest:
+            return ""
         longer = f"bars x {_MAGNIFIED}"
         caption = f"smallest {self._smallest}, {longer}"
         return caption if len(caption) <= bar else longer

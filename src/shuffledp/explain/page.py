@@ -98,7 +98,7 @@ def _pictures(release: Release) -> dict[str, Any]:
         "bars_title": bars_title(release),
         "bars": html_bars(drawn, column=release.column) if drawn else None,
         "negative": NEGATIVE if any(row.count < 0 for row in drawn) else "",
-        "ranks": None if all_fit or series is not None else all_values(release),
+        "ranks": None if estimate.values_shown <= MOST_BARS or series is not None else all_values(release),
     }
 
 

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from shuffledp.explain.html import render
 from shuffledp.formatting import privacy_figure, share_at_most
+from shuffledp.histogram.labels import NotAValue
 from shuffledp.release.release import Release
 
 if TYPE_CHECKING:
@@ -187,9 +188,14 @@ _SMALLEST_DELTA = 1e-30
 
 
 def all_values(release: Release) -> Markup:
-    """Draw all reported values by rank, with the band of their intervals and the detection limit."""
+    """Draw all reported values by rank, with the band of their intervals and the detection limit.
+
+    Bins of people with fewer or more values are not values.
+    """
     estimate = release.estimate
     order = np.argsort(-estimate.counts, kind="stable")
+    if estimate.padding_bins:
+        order = order[[not isinstance(label, NotAValue) for label in estimate.labels[order].tolist()]]
     at = _readable_ranks(order.size)
     ranks = (at + 1).tolist()
     counts, low, high = (

@@ -112,8 +112,8 @@ class _Cells:
 
 
 def _row(name: Any, count: float, least: float, most: float) -> Row:
-    """A sum with its bounds; the interval contains the estimate, even if noise makes it impossible."""
-    return Row(name, count, math.floor(min(least, most, count)), math.ceil(max(most, least, count)))
+    """A sum with its bounds; the interval contains the estimate, unless noise makes it negative."""
+    return Row(name, count, math.floor(min(least, most, max(count, 0))), math.ceil(max(most, least, count)))
 
 
 def _times(cells: float, most: int) -> float:
