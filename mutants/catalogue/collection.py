@@ -61,7 +61,7 @@ MUTANTS = (
     ),
     Mutant(
         name="fingerprints-without-key",
-        harm="Whoever reads the store can tell which ciphertexts passed through it.",
+        harm="A reader of the store can tell which ciphertexts passed through it.",
         target="shuffledp.collect.crypto.fingerprint:_digests",
         pattern="key=secret",
         replacement="key=b''",

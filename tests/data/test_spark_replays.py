@@ -2,9 +2,9 @@
 
 import pytest
 
-from shuffledp.collect.batch_files import mix_files, write_reports
+from shuffledp.collect.batch_files import mix_files
 from shuffledp.collect.reasons import Reason
-from tests.collect.batch_files.crowd import NOW, onions_in, reports, small
+from tests.collect.batch_files.crowd import mixed_first, onions_in, reports, small
 from tests.data.spark_sessions import LOCAL, start
 
 pytestmark = [pytest.mark.xdist_group("spark"), pytest.mark.slow]
@@ -17,16 +17,8 @@ def test_replayed_people_are_found_on_spark_and_in_process_alike(tmp_path, monke
     kept, crowd = small(2), reports(79, shufflers=2)
     people = {"one": range(40), "two": (0, *range(40, 79)), "three": (*range(1, 40), 78)}
     for out, chosen in people.items():
-        write_reports(tmp_path / f"{out}.parquet", [crowd.sealed[person] for person in chosen])
-        mix_files(
-            [tmp_path / f"{out}.parquet"],
-            task=kept.task,
-            key=kept.keys[0],
-            seen=tmp_path / f"{out}.seen",
-            out=tmp_path / out,
-            now=NOW,
-            processes=1,
-        )
+        sealed = [crowd.sealed[person] for person in chosen]
+        mixed_first(tmp_path, sealed, shufflers=2, name=out, seen=f"{out}.seen")
     first, relaying = len(crowd.messages[0]), {"task": kept.task, "key": kept.keys[1], "force": True}
     runs = ((("one",), "spark"), (("two",), "local"), (("one", "two", "three"), "spark"))
     done = [

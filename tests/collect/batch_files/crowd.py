@@ -8,6 +8,7 @@ from functools import cache
 
 import pyarrow.parquet
 
+from shuffledp.collect.batch_files import mix_files, write_reports
 from shuffledp.collect.client.client import messages_of
 from shuffledp.collect.crypto.hpke import info, unseal
 from shuffledp.collect.task.report import seal_report
@@ -46,6 +47,15 @@ def reports(people, *, shufflers=1, time=HOUR, different=0, protocol="dummy-pois
 def small(shufflers=1, users=40, protocol="dummy-poisson"):
     """A task with small batches and a weak guarantee, so that people send few messages."""
     return small_task(users=users, shufflers=shufflers, epsilon=4.0, delta=1e-3, protocol=protocol)
+
+
+def mixed_first(folder, sealed, *, shufflers=1, protocol="dummy-poisson", name="b", seen="seen"):
+    """Mix sealed reports as the first shuffler, from a file in the folder to the folder `name` of batches in it."""
+    kept, file = small(shufflers, protocol=protocol), folder / f"{name}.reports.parquet"
+    write_reports(file, sealed)
+    return mix_files(
+        [file], task=kept.task, key=kept.keys[0], seen=folder / seen, out=folder / name, now=NOW, processes=1
+    )
 
 
 def onions_in(*paths):

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from shuffledp.collect.batch_files import TooFewReportsError, count_files, mix_files, write_reports
 from shuffledp.collect.batch_files.formats import PartHead, find_batches
 from shuffledp.errors import DataError, ParameterError, ShuffledpError
-from tests.collect.batch_files.crowd import NOW, reports, small
+from tests.collect.batch_files.crowd import NOW, mixed_first, reports, small
 
 changes = settings(max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture])
 
@@ -19,19 +19,10 @@ changes = settings(max_examples=25, suppress_health_check=[HealthCheck.function_
 @pytest.fixture(scope="module")
 def good(tmp_path_factory):
     """The bytes of a file of reports and of a file of a batch, and a folder."""
-    folder, kept = tmp_path_factory.mktemp("good"), small()
-    write_reports(folder / "a.parquet", reports(40).sealed)
-    mix_files(
-        [folder / "a.parquet"],
-        task=kept.task,
-        key=kept.keys[0],
-        seen=folder / "0.seen",
-        out=folder / "b",
-        now=NOW,
-        processes=1,
-    )
+    folder = tmp_path_factory.mktemp("good")
+    mixed_first(folder, reports(40).sealed, seen="0.seen")
     (path,) = (folder / "b").glob("?" * 32 + ".parquet")
-    return (folder / "a.parquet").read_bytes(), path.read_bytes(), folder
+    return (folder / "b.reports.parquet").read_bytes(), path.read_bytes(), folder
 
 
 def changed(content, place, bit, cut):

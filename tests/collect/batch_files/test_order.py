@@ -10,13 +10,13 @@ import numpy as np
 import pyarrow.parquet
 import pytest
 
-from shuffledp.collect.batch_files import mix_files, write_reports
+from shuffledp.collect.batch_files import write_reports
 from shuffledp.collect.batch_files.engine import InProcess, OutputFolder, buckets_for, deal, in_order
 from shuffledp.collect.batch_files.formats import PartHead, find_batches, write_part
 from shuffledp.collect.batch_files.lots import Batch
 from shuffledp.collect.task.report import open_report
 from shuffledp.progress import quiet
-from tests.collect.batch_files.crowd import NOW, onions_in, reports, small
+from tests.collect.batch_files.crowd import NOW, mixed_first, onions_in, reports, small
 from tests.oracles.goodness import FALSE_FAILURE_RATE, p_value
 
 WIDTH, ONIONS, RUNS = 20, 6, 1_000
@@ -108,16 +108,7 @@ def test_buckets_are_a_power_of_two_and_small_enough(onions, expected):
 
 def test_outputs_hold_no_report_ids_and_no_order_of_people(tmp_path):
     kept, crowd = small(protocol="hist"), reports(100, protocol="hist")
-    write_reports(tmp_path / "a.parquet", crowd.sealed)
-    done = mix_files(
-        [tmp_path / "a.parquet"],
-        task=kept.task,
-        key=kept.keys[0],
-        seen=tmp_path / "seen",
-        out=tmp_path / "b",
-        now=NOW,
-        processes=1,
-    )
+    done = mixed_first(tmp_path, crowd.sealed, protocol="hist")
     written = {path.name: path.read_bytes() for folder in ("b", "b.kept") for path in (tmp_path / folder).iterdir()}
     assert len(written) == 4
     for name in crowd.ids:
@@ -139,17 +130,8 @@ def test_outputs_hold_no_report_ids_and_no_order_of_people(tmp_path):
 
 
 def test_batch_files_have_minimal_metadata(tmp_path):
-    kept, crowd = small(), reports(40)
-    write_reports(tmp_path / "a.parquet", crowd.sealed)
-    mix_files(
-        [tmp_path / "a.parquet"],
-        task=kept.task,
-        key=kept.keys[0],
-        seen=tmp_path / "seen",
-        out=tmp_path / "b",
-        now=NOW,
-        processes=1,
-    )
+    kept = small()
+    mixed_first(tmp_path, reports(40).sealed)
     (path,) = (tmp_path / "b").glob("?" * 32 + ".parquet")
     schema = pyarrow.parquet.read_schema(path)
     assert schema.names == ["onion"]

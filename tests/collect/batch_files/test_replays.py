@@ -16,7 +16,7 @@ from shuffledp.collect.batch_files import count_files, mix_files, write_reports
 from shuffledp.collect.crypto.keys import write_key
 from shuffledp.collect.reasons import Reason
 from shuffledp.errors import DataError
-from tests.collect.batch_files.crowd import NOW, messages_in, onions_in, reports, small
+from tests.collect.batch_files.crowd import NOW, messages_in, mixed_first, onions_in, reports, small
 
 USERS = 40
 
@@ -263,16 +263,8 @@ def test_the_analyzer_counts_a_replayed_person_once(tmp_path):
     """The last shuffler is dishonest; the analyzer remembers on its own."""
     crowd, kept = reports(79), small()
     for out, people in (("one", range(40)), ("two", (0, *range(40, 79)))):
-        write_reports(tmp_path / f"{out}.parquet", [crowd.sealed[person] for person in people])
-        mix_files(
-            [tmp_path / f"{out}.parquet"],
-            task=kept.task,
-            key=kept.keys[0],
-            seen=tmp_path / f"{out}.seen",
-            out=tmp_path / out,
-            now=NOW,
-            processes=1,
-        )
+        sealed = [crowd.sealed[person] for person in people]
+        mixed_first(tmp_path, sealed, name=out, seen=f"{out}.seen")
     counting = {"task": kept.task, "key": kept.keys[1], "seen": tmp_path / "seen", "processes": 1}
     assert count_files([tmp_path / "one"], **counting).refused == {}
     both = count_files([tmp_path / "one", tmp_path / "two"], **counting)
