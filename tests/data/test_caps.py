@@ -47,6 +47,14 @@ def labels_of(values):
     return found
 
 
+def test_values_that_count_for_nobody_are_not_in_a_simulation():
+    """They are not in a release either: noise is added to values that somebody holds."""
+    table = {"person": ["1"] * 50, "value": [f"v{at}" for at in range(50)]}
+    with People(source(table, values_per_person=2)) as people:
+        assert people.numbered().counts.size == 2 + people.padding_bins
+        assert people.numbered_truth()[0].people.size == 50
+
+
 @pytest.mark.parametrize("most", [1, 2, 3, 4])
 @pytest.mark.parametrize("where", [None, "number < 50"])
 def test_who_has_more_values_than_count_holds_a_marker(most, where):
