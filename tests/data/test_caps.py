@@ -56,6 +56,14 @@ def test_values_that_count_for_nobody_are_not_in_a_simulation():
         assert people.numbered_truth()[0].people.size == 50
 
 
+def test_a_value_that_people_have_is_no_false_positive_though_the_cap_leaves_all_of_them_out():
+    estimate = private_histogram(
+        ["a", "b"] * 500, domain=["a", "b"], drop_missing=True, epsilon=1.0, delta=1e-6
+    ).estimate
+    found = evaluate(estimate, [TrueCounts(np.arange(2), np.array([1000, 0]), np.array([1000, 7]))])
+    assert (found.occupied, found.found, found.false_positives) == (2, 2, 0)
+
+
 @pytest.mark.parametrize("first", [0, 1])
 def test_the_largest_error_without_the_cap_is_of_all_parts(first):
     estimate = private_histogram(
