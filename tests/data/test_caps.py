@@ -9,12 +9,13 @@ from math import comb
 import numpy as np
 import pytest
 
-from shuffledp import Edges
+from shuffledp import Edges, private_histogram
 from shuffledp.data import Source, open_engine
-from shuffledp.data.people import People
+from shuffledp.data.people import People, TrueCounts
 from shuffledp.errors import DataError, ParameterError
 from shuffledp.histogram.inputs import filled_up
 from shuffledp.histogram.labels import Absent, MoreThan
+from shuffledp.release.evaluate import evaluate
 from shuffledp.release.spec import PrivacySpec
 from tests.oracles.held import Truthful, held_by, sent
 
@@ -45,6 +46,33 @@ def labels_of(values):
     found = np.empty(len(values), dtype=object)
     found[:] = values
     return found
+
+
+def test_values_that_count_for_nobody_are_not_in_a_simulation():
+    """They are not in a release either: noise is added to values that somebody holds."""
+    table = {"person": ["1"] * 50, "value": [f"v{at}" for at in range(50)]}
+    with People(source(table, values_per_person=2)) as people:
+        assert people.numbered().counts.size == 2 + people.padding_bins
+        assert people.numbered_truth()[0].people.size == 50
+
+
+def test_a_value_that_people_have_is_no_false_positive_though_the_cap_leaves_all_of_them_out():
+    estimate = private_histogram(
+        ["a", "b"] * 500, domain=["a", "b"], drop_missing=True, epsilon=1.0, delta=1e-6
+    ).estimate
+    found = evaluate(estimate, [TrueCounts(np.arange(2), np.array([1000, 0]), np.array([1000, 7]))])
+    assert (found.occupied, found.found, found.false_positives) == (2, 2, 0)
+
+
+@pytest.mark.parametrize("first", [0, 1])
+def test_the_largest_error_without_the_cap_is_of_all_parts(first):
+    estimate = private_histogram(
+        ["a", "b"] * 500, domain=["a", "b"], drop_missing=True, epsilon=1.0, delta=1e-6
+    ).estimate
+    parts = [TrueCounts(np.array([at]), np.array([500]), np.array([500 + 9000 * (1 - at)])) for at in (0, 1)]
+    found = evaluate(estimate, [parts[first], parts[1 - first]]).uncapped
+    assert found.cap_error == 9000
+    assert found.largest_error == abs(estimate.counts[0] - 9500)
 
 
 @pytest.mark.parametrize("most", [1, 2, 3, 4])

@@ -42,6 +42,18 @@ def test_a_label_of_a_cross_table_has_a_part_for_each_column(wrong, reason, list
     assert estimate[("Male", "Farm")] < 100
 
 
+def test_another_text_is_another_label_though_both_read_alike():
+    estimate = histogram(["39", "40.0"])
+    assert estimate["39"] > 400
+    assert estimate["40"] == estimate["39.0"] == 0
+
+
+def test_missing_is_no_label_of_a_list_without_it():
+    estimate = histogram(["a", "b"], domain=["a", "b"], drop_missing=True)
+    with pytest.raises(LabelError, match="must be in the domain of 2 possible values"):
+        estimate[None]
+
+
 def test_a_wrong_part_of_a_listed_cross_table_names_near_values():
     estimate = pairs(domain={"sex": ["Male", "Female"], "job": ["Sales", "Tech"]}, drop_missing=True)
     with pytest.raises(LabelError, match="part 2 of label must be in the domain of 2 possible values; the nearest"):

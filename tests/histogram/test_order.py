@@ -102,3 +102,8 @@ def test_numbers_of_a_list_are_shown_in_order_too():
     assert Domain.range(5).in_order is False
     named = private_histogram(np.repeat(["c", "a"], [900, 500]), epsilon=1, delta=1e-6)
     assert not named.estimate.in_order
+
+
+def test_times_with_a_zone_are_sorted_by_what_they_are_in_utc():
+    labels = np.array(["2026-01-01T00:30Z", "2026-01-01T02:00+02:00", "2025-12-31T23:45-01:00"], dtype=object)
+    assert increasing(labels).tolist() == [1, 0, 2]
