@@ -76,6 +76,10 @@ def test_several_columns_are_named():
         (["a"], {"domain": [","]}, "--domain must have labels between its commas, .* got an empty label"),
         (["a"], {"domain": ["x, y"]}, "without spaces around them, got the label ' y'"),
         (["a"], {"domain": ["x,y,x"]}, "--domain must have each label once, got x twice"),
+        (["a", "b"], {"domain": ["c=x,y"]}, "such as --domain a=x,y; the columns are a, b"),
+        (["a", "b"], {"domain": ["a=x,y", "a=z,w"]}, "--domain is given twice for column 'a'"),
+        (["a", "b"], {"domain": ["a="]}, "--domain must have a value for column 'a', got none"),
+        (["a", "b"], {"domain": ["a=x,y"], "edges": ["a=1"]}, "--domain and --edges are both given for column 'a'"),
         (["a"], {"edges": ["b=0,1"]}, "edges must be numbers, got 'b=0,1'"),
     ],
 )  # fmt: skip

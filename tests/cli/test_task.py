@@ -8,7 +8,7 @@ import pytest
 
 from shuffledp.cli.options import length_of, moment_of
 from shuffledp.collect.crypto.keys import KeyPair, write_key
-from shuffledp.collect.task import AnswerRange, AnswersElsewhere, read_task
+from shuffledp.collect.task import AnswerList, AnswerRange, AnswersElsewhere, read_task
 from shuffledp.collect.task.report import Cost
 from shuffledp.errors import ParameterError
 from shuffledp.explain.task import details
@@ -129,6 +129,27 @@ def test_what_a_report_costs(milliseconds, message):
 def test_numbers_from_one_to_the_other_both_included(folder):
     assert "whole numbers from 1 to 5" in new(folder, answers=("--range", "1:5")).stdout
     assert read_task(folder / "t.json").answers == AnswerRange(1, 6)
+
+
+def test_a_short_list_needs_no_file(folder):
+    made = new(folder, answers=("--domain", "tea,coffee"))
+    assert made.returncode == 0, made.stderr
+    assert read_task(folder / "t.json").answers == AnswerList(["tea", "coffee"])
+
+
+@pytest.mark.parametrize(
+    ("answers", "reason"),
+    [
+        (("--domain", "tea,tea"), "--domain must have each label once, got tea twice"),
+        (("--domain", "tea,,coffee"), "--domain must have labels between its commas"),
+        (("--domain", "tea,coffee", "--domain-at", "https://a.example/list"), "--domain must be the file"),
+    ],
+)
+def test_wrong_lists_are_refused(folder, answers, reason):
+    refused = new(folder, answers=answers)
+    assert refused.returncode == 2
+    assert reason in refused.stderr
+    assert not (folder / "t.json").exists()
 
 
 def test_a_list_that_is_kept_elsewhere(folder):

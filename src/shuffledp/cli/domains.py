@@ -76,6 +76,14 @@ def inline_list(text: str) -> list[str] | None:
     return labels
 
 
+def read_answers(text: str) -> list[str]:
+    """Return the possible answers of a task, from a list or a file."""
+    inline = inline_list(text)
+    return (
+        list(map(str, read_domain(Path(text), "answer", data_files=[], delimiter=None))) if inline is None else inline
+    )
+
+
 _SEPARATORS = ("/", "\\")
 """Of paths. A file whose name has a comma is written ./a,b.txt."""
 
@@ -174,10 +182,12 @@ def _by_column(option: str, given: Sequence[str], columns: Sequence[str]) -> dic
         named = max((column for column in columns if text.startswith(f"{column}=")), key=len, default=None)
         if named is None and len(columns) > 1:
             raise ParameterError(
-                f"{option} must name its column, such as {option} {columns[0]}={text}; the columns are "
-                f"{', '.join(columns)}"
+                f"{option} must name its column, such as {option} {columns[0]}={text.rpartition('=')[2]}; the columns "
+                f"are {', '.join(columns)}"
             )
         column, value = (columns[0], text) if named is None else (named, text.removeprefix(f"{named}="))
+        if not value:
+            raise ParameterError(f"{option} must have a value for column {column!r}, got none")
         if column in found:
             raise ParameterError(f"{option} is given twice for column {column!r}")
         found[column] = value

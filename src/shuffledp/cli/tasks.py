@@ -43,7 +43,9 @@ def new_task(
     ],
     analyzer: Annotated[str, option("URL=KEY", "The analyzer and its public key or key file.", panel=_SERVERS)],
     out: Annotated[Path, option("FILE", "The file to write the task to.", panel=given.RESULT)],
-    domain: Annotated[Path | None, option("FILE", "The possible answers, one per line.", panel=_ANSWERS)] = None,
+    domain: Annotated[
+        str | None, option("FILE|LIST", "The possible answers: a,b,c; or a file, one per line.", panel=_ANSWERS)
+    ] = None,
     domain_at: Annotated[
         str | None,
         option("URL", "The public address of that file, for lists too long for the task.", panel=_ANSWERS),
@@ -176,8 +178,8 @@ def _show(task: Task, *, explain: bool, json: bool) -> None:
         raise BrokenPromiseError("the guarantee of the task is false, as its summary says")
 
 
-def _answers(domain: Path | None, at: str | None, numbers: str | None) -> Answers:
-    from shuffledp.cli.domains import read_domain
+def _answers(domain: str | None, at: str | None, numbers: str | None) -> Answers:
+    from shuffledp.cli.domains import inline_list, read_answers
     from shuffledp.collect.task import AnswerList, AnswerRange
 
     if (domain is None) == (numbers is None):
@@ -191,9 +193,11 @@ def _answers(domain: Path | None, at: str | None, numbers: str | None) -> Answer
             answers.check()
         return answers
     assert domain is not None
-    if at is not None:
-        return _answers_at(at, domain)
-    return AnswerList([str(label) for label in read_domain(domain, "answer", data_files=[], delimiter=None)])
+    if at is None:
+        return AnswerList(read_answers(domain))
+    if inline_list(domain) is not None:
+        raise ParameterError("--domain must be the file with the answers for --domain-at, got a list")
+    return _answers_at(at, Path(domain))
 
 
 def _answers_at(address: str, file: Path) -> Answers:
