@@ -204,3 +204,8 @@ def test_the_privacy_of_rows_of_a_release():
 def test_a_guarantee_is_called_exact_only_if_its_curve_is(name, values):
     protocol = CATALOGUE[name].make(Target(users=2000, bins=9, epsilon=1.0, delta=1e-6, values_per_person=values))
     assert (protocol.guarantee.basis == "computed exactly") == protocol.privacy.exact
+
+
+def test_the_explanation_in_json_has_the_privacy_of_several_rows():
+    release = private_histogram(["a"] * 2000, epsilon=1, delta=1e-6)
+    assert "This is per row: a person with 3 rows has epsilon" in json.loads(release.to_json())["explanation"]

@@ -60,7 +60,8 @@ _LABELS: Mapping[str, Callable[[str], Any]] = {
 
 def about(release: Release) -> dict[str, Any]:
     """Everything except the histogram itself, as plain values; notes and warnings are sentences."""
-    from shuffledp.explain.release import note_sentences, warning_sentences
+    from shuffledp.explain.protocols import joined
+    from shuffledp.explain.release import note_sentences, story, warning_sentences
 
     more = {
         "shuffledp_release": FORMAT,
@@ -78,7 +79,8 @@ def about(release: Release) -> dict[str, Any]:
         "warnings": warning_sentences(release),
         "not_private_evaluation": None if release.evaluation is None else evaluation_dict(release.evaluation),
     }
-    return {**plain(more), "parameters": to_record(release.protocol), **release.estimate.about_dict()}
+    estimate = {**release.estimate.about_dict(), "explanation": joined(story(release))}
+    return {**plain(more), "parameters": to_record(release.protocol), **estimate}
 
 
 def to_text(release: Release) -> str:
