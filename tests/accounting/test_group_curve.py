@@ -402,3 +402,11 @@ def test_shifts_grow_with_the_rows():
     assert (
         Comparison.of([shift]).for_rows(3).each == [shift.times(3)] == [Shift(distribution=shift.distribution, by=-6)]
     )
+
+
+def test_very_many_rows_have_an_answer_at_once():
+    """Each step of a loop over the rows would take minutes."""
+    curve = GroupCurve(curve=StatedCurve(stated_epsilon=1e-9, stated_delta=1e-15), rows=10**6)
+    assert curve.delta(2e-3) == pytest.approx(10**6 * 1e-15, rel=1e-2)
+    assert curve.delta(2e-3) >= 10**6 * 1e-15
+    assert GroupCurve(curve=curve.curve, rows=10**12).epsilon(1e-6) == math.inf

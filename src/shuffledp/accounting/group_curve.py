@@ -39,6 +39,9 @@ _WORSE = 2.0
 _MOST_EPSILON = 512.0
 """The largest epsilon of a search; an epsilon of 512 guarantees nothing."""
 
+_MOST_PARTS = 1000
+"""The most parts of different sizes; more rows, which have hardly any privacy left, get equal parts, in closed form."""
+
 _TOLERANCE = 1e-5
 """The precision of an epsilon; a coarse one saves evaluations of curves that take long."""
 
@@ -138,12 +141,14 @@ class GroupCurve:
             raise ParameterError(f"epsilon must not be negative, got {epsilon:g}")
         # the first part must not be negative
         growth = min(self._growth, 2 * epsilon / (self.rows * (self.rows - 1)))
-        return min(1.0, self._split(epsilon, 0.0), self._split(epsilon, growth))
+        growing = self._split(epsilon, growth) if self.rows <= _MOST_PARTS else 1.0
+        return min(1.0, self._equal(epsilon), growing)
 
     def epsilon(self, delta: float) -> float:
         """The smallest epsilon that was found for this delta; inf if there is none."""
         delta = open_probability("delta", delta)
-        if not math.isfinite(start := self.rows * self.curve.epsilon(delta)):
+        # every term of a split is at least the delta of its part, so no part may be smaller
+        if (start := self.rows * self.curve.epsilon(delta)) > _MOST_EPSILON:
             return math.inf
         low = 0.0
         high = max(start, _TOLERANCE)
@@ -163,6 +168,14 @@ class GroupCurve:
         """The square of the shift of Gaussian noise with the same total variation distance, delta(0)."""
         distance = min(self.curve.delta(0.0), 1 - SEVERAL_OPERATIONS)
         return (2 * NormalDist().inv_cdf((1 + distance) / 2)) ** 2
+
+    def _equal(self, epsilon: float) -> float:
+        """The bound for equal parts: a geometric sum."""
+        part = epsilon / self.rows * (1 - SEVERAL_OPERATIONS)
+        if part * self.rows > _MOST_EPSILON:
+            return 1.0
+        factor = self.rows if part <= 0 else math.expm1(self.rows * part) / math.expm1(part)
+        return factor * self.curve.delta(part) * (1 + SEVERAL_OPERATIONS)
 
     def _split(self, epsilon: float, growth: float) -> float:
         """The bound for parts that grow by `growth` and add up to epsilon, up to rounding, which only lowers them."""
