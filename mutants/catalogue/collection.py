@@ -435,6 +435,14 @@ MUTANTS = (
         tests=("tests/collect/batch_files/test_seen.py::test_a_damaged_memory_stops_the_run[fewer-rows]",),
     ),
     Mutant(
+        name="onions-of-others-remembered",
+        harm="An onion is remembered with two batches, so the memory of both is useless or wrong.",
+        target="shuffledp.collect.batch_files.repeats:Fingerprints._blocks",
+        pattern="self._all[part][self._own[part]]",
+        replacement="self._all[part]",
+        tests=("tests/collect/batch_files/test_repeats.py::test_an_onion_is_remembered_with_the_batch_it_belongs_to",),
+    ),
+    Mutant(
         name="batch-left-out-is-remembered",
         harm="People of a batch that was left out can never be counted, since their messages seem to be repeated.",
         target="shuffledp.collect.batch_files.count:count_files",

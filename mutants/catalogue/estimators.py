@@ -156,6 +156,14 @@ MUTANTS = (
         tests=("tests/estimators/test_power_sums.py::test_bounds_are_those_of_all_coefficients",),
     ),
     Mutant(
+        name="power-sums-with-two-digits",
+        harm="Bands rest on polynomials that are not accurate for their noise, and may fail too often.",
+        target="shuffledp.estimators.power_sums:_ACCURACY",
+        pattern="1e-12",
+        replacement="1e-2",
+        tests=("tests/estimators/test_power_sums.py::test_clusters_whose_polynomials_are_not_accurate_have_none",),
+    ),
+    Mutant(
         name="quantile-starts-too-late",
         harm="A quantile may be below its interval by one value.",
         target="shuffledp.histogram.distribution:Distribution.quantile",

@@ -10,7 +10,7 @@ from shuffledp.estimators.tree import Tree
 from shuffledp.estimators.tree_counts import _groups, alone, distribution_widths, normal_width, prefix_errors
 from shuffledp.noise import Binomial, CompoundPoisson
 from shuffledp.noise.binomial import round_up_to_grid
-from shuffledp.noise.compound_poisson import SIZE_GRID
+from shuffledp.noise.compound_poisson import SIZE_GRID, gamma_sizes
 from shuffledp.noise.discrete_laplace import DiscreteLaplace
 
 COINS = Binomial(trials=10**5, probability=round_up_to_grid(6e-3))
@@ -75,6 +75,13 @@ def test_polynomials_are_accurate_to_twelve_digits(distribution):
 def test_heavy_tails_have_no_polynomials():
     assert not has_polynomials(LAPLACE)
     assert has_polynomials(COINS)
+
+
+@pytest.mark.parametrize("mean", [2.0, 5.0])
+def test_clusters_whose_polynomials_are_not_accurate_have_none(mean):
+    clusters = CompoundPoisson(rate=3.0, size_weights=gamma_sizes(mean=mean, shape=4.0))
+    assert clusters.largest_tilt > 2 * power_sums._REACH
+    assert not has_polynomials(clusters)
 
 
 @pytest.mark.parametrize("distribution", [COINS, LAPLACE], ids=["coins", "Laplace"])

@@ -15,8 +15,9 @@ from scipy.stats import binom
 from shuffledp import Release, private_histogram
 from shuffledp.data import Source
 from shuffledp.data.people import People
+from shuffledp.explain.release import share_interval
 from shuffledp.histogram.labels import Absent
-from shuffledp.histogram.passing import Passing
+from shuffledp.histogram.passing import Passing, Share
 
 GUARANTEE = {"epsilon": 1.0, "delta": 1e-6}
 WHERE = "country = 'DE'"
@@ -122,6 +123,12 @@ def test_files_have_the_condition_and_the_shares(release):
     assert table.schema.field("share").type == pa.float64()
     assert math.isnan(table["share"][-1].as_py())
     assert release.estimate.to_pandas().attrs["where"] == WHERE
+
+
+def test_the_printed_interval_of_a_share_holds_what_it_holds():
+    assert share_interval(Share(0.25, 0.12345, 0.45678)) == "25.0% (12.3 to 45.7%)"
+    assert share_interval(Share(0.5, 0.29999, 0.70001)) == "50.0% (29.9 to 70.1%)"
+    assert share_interval(Share(0.0, 0.0, 1.0)) == "0.0% (0.0 to 100.0%)"
 
 
 def test_without_a_condition_nothing_is_added():

@@ -5,6 +5,7 @@ from hashlib import blake2b
 from typing import NamedTuple
 
 import numpy as np
+import pyarrow.parquet
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -116,6 +117,21 @@ def test_every_onion_belongs_to_one_batch(batches, before, cut, compared):
         assert one.refused == lost[name]
     everything = [onion for one in found for onion in set(kept_of(one.batch))]
     assert len(everything) == len(set(everything))
+
+
+def test_an_onion_is_remembered_with_the_batch_it_belongs_to(tmp_path):
+    batches = {NAMES[0]: [1, 2, 3, 2], NAMES[1]: [3, 4, 5], NAMES[2]: [5, 1, 6, 9]}
+    files = [
+        BatchFiles(name, (Group(b"".join(n.to_bytes(4) for n in given)),)) for name, given in sorted(batches.items())
+    ]
+    prints = Fingerprints(files, Memory({NAMES[4]: {9}}))
+    prints.compare(4)
+    prints.write({NAMES[0], NAMES[1], NAMES[2]}, tmp_path)
+    prints.close()
+    own, _ = plainly(batches, {NAMES[4]: {9}})
+    for name in batches:
+        (written,) = pyarrow.parquet.read_table(tmp_path / f"{name.hex()}.parquet").columns
+        assert written.to_pylist() == [printed(number) for number in own[name]]
 
 
 def test_claims_prefer_what_was_accepted_before():
