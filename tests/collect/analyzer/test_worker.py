@@ -153,10 +153,10 @@ def test_a_batch_with_too_few_messages_is_refused_and_not_stored(started, upstre
 def test_people_of_a_batch_that_was_refused_count_in_another(started, upstream, kept):
     """Nobody in it was counted, so its messages are not remembered."""
     complete = batch_of(kept, 0)[1]
-    upstream.batches[A] = complete[:10]
+    upstream.batches = {A: complete[:10]}
     work, store = started(upstream)
     step(work)
-    upstream.batches[B] = complete
+    upstream.batches = {B: complete}
     step(work)
     assert (tallies(store, kept)[A].problem, tallies(store, kept)[B].problem) == (Reason.TOO_FEW_MESSAGES.value, None)
     assert tallies(store, kept)[B].refused == {}
