@@ -443,6 +443,14 @@ MUTANTS = (
         tests=("tests/collect/batch_files/test_repeats.py::test_an_onion_is_remembered_with_the_batch_it_belongs_to",),
     ),
     Mutant(
+        name="refused-batch-is-remembered",
+        harm="People of a batch that the analyzer refused can never be counted.",
+        target="shuffledp.collect.analyzer.worker:BatchAnalyzer._count",
+        pattern="fingerprints = None",
+        replacement="pass",
+        tests=("tests/collect/analyzer/test_worker.py::test_people_of_a_batch_that_was_refused_count_in_another",),
+    ),
+    Mutant(
         name="batch-left-out-is-remembered",
         harm="People of a batch that was left out can never be counted, since their messages seem to be repeated.",
         target="shuffledp.collect.batch_files.count:count_files",

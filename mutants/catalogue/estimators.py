@@ -156,6 +156,16 @@ MUTANTS = (
         tests=("tests/estimators/test_power_sums.py::test_bounds_are_those_of_all_coefficients",),
     ),
     Mutant(
+        name="power-sums-with-any-tilt",
+        harm="Bands use bounds whose risk is larger than stated.",
+        target="shuffledp.estimators.power_sums:PowerSums.above",
+        pattern="~(good & within)",
+        replacement="~within",
+        tests=(
+            "tests/estimators/test_power_sums.py::test_tilts_that_are_not_good_enough_are_left_to_the_coefficients",
+        ),
+    ),
+    Mutant(
         name="power-sums-with-two-digits",
         harm="Bands rest on polynomials that are not accurate for their noise, and may fail too often.",
         target="shuffledp.estimators.power_sums:_ACCURACY",

@@ -220,6 +220,12 @@ def test_rows_with_several_values_have_an_upper_bound():
     apart = moved_bins(noise, values=rows * values)
     assert not curve.exact
     assert curve == GroupCurve(curve=moved_bins(noise, values=values), rows=rows)
+    for both in (
+        (moved_bins(noise, values=values), moved_bins(noise)),
+        (moved_bins(noise), moved_bins(noise, values=values)),
+    ):
+        together = both[0].compose(both[1])
+        assert together.for_rows(rows) == GroupCurve(curve=together, rows=rows)
     assert all(curve.delta(epsilon) >= apart.delta(epsilon) for epsilon in (0.0, 0.5, 1.0))
 
 

@@ -61,6 +61,16 @@ def test_bounds_are_those_of_all_coefficients(distribution, leaves, branching):
 
 
 @pytest.mark.parametrize("distribution", SMOOTH.values(), ids=SMOOTH)
+@pytest.mark.parametrize("risk", [0.5, 1e-12, 1e-30])
+def test_tilts_that_are_not_good_enough_are_left_to_the_coefficients(distribution, risk):
+    tree = Tree(leaves=100, branching=3)
+    places = all_places(tree)
+    risks = np.full(places.size, risk)
+    found = sums_of(tree).above(distribution, risks, exact=lambda some: prefix_errors(tree, places[some]))
+    assert found == pytest.approx(prefix_errors(tree, places).above(distribution, risks), rel=1e-11)
+
+
+@pytest.mark.parametrize("distribution", SMOOTH.values(), ids=SMOOTH)
 def test_polynomials_are_accurate_to_twelve_digits(distribution):
     """The cumulant over x^2, by mpmath where it has a closed form."""
     if isinstance(distribution, CompoundPoisson):

@@ -150,6 +150,18 @@ def test_a_batch_with_too_few_messages_is_refused_and_not_stored(started, upstre
     assert work.problems == []
 
 
+def test_people_of_a_batch_that_was_refused_count_in_another(started, upstream, kept):
+    """Nobody in it was counted, so its messages are not remembered."""
+    complete = batch_of(kept, 0)[1]
+    upstream.batches = {A: complete[:10]}
+    work, store = started(upstream)
+    step(work)
+    upstream.batches = {B: complete}
+    step(work)
+    assert (tallies(store, kept)[A].problem, tallies(store, kept)[B].problem) == (Reason.TOO_FEW_MESSAGES.value, None)
+    assert tallies(store, kept)[B].refused == {}
+
+
 def test_a_batch_of_another_task_or_server_is_refused_and_delays_no_other(started, upstream, kept):
     upstream.batches |= {A: sealed(kept, [0] * 90, position=0), C: []}
     work, store = started(upstream)

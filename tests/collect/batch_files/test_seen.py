@@ -312,8 +312,9 @@ def test_destroying_a_key_deletes_its_memory(place):
 def test_other_files_survive_the_deletion_of_a_memory(place):
     mixed(place)
     (place / "key.seen" / "notes.txt").write_text("mine")
+    (place / "key.seen" / "more").mkdir()
     assert forget_all(place / "key.seen")
-    assert names(place / "key.seen") == {"notes.txt"}
+    assert names(place / "key.seen") == {"notes.txt", "more"}
     assert not forget_all(place / "nothing")
 
 
