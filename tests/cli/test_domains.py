@@ -72,7 +72,7 @@ def test_several_columns_are_named():
         (["a", "b"], {"date_format": ["%Y"]}, "--date-format must name its column, such as --date-format a=%Y"),
         (["a"], {"by": ["fortnight"], "start": ["2026"], "stop": ["2027"]}, "by must be one of"),
         (["a"], {"domain": ["x,,y"]}, "--domain must have labels between its commas, .* got an empty label"),
-        (["a"], {"domain": [""]}, "--domain must be a list such as a,b,c or the name of a file, got nothing"),
+        (["a"], {"domain": [""]}, "--domain must have a value for column 'a', got none"),
         (["a"], {"domain": [","]}, "--domain must have labels between its commas, .* got an empty label"),
         (["a"], {"domain": ["x, y"]}, "without spaces around them, got the label ' y'"),
         (["a"], {"domain": ["x,y,x"]}, "--domain must have each label once, got x twice"),

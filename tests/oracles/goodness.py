@@ -53,16 +53,18 @@ def assert_not_distribution(draws: NDArray[np.int64], first: int, pmf: NDArray[n
 def same_distribution_p_value(one: NDArray[np.int64], other: NDArray[np.int64]) -> float:
     """p-value of the hypothesis that two samples of integers have the same distribution, by a chi-square test.
 
-    Neighbouring values are merged until each cell has at least ten of both samples together.
+    Neighbouring values are merged until each cell is expected to have at least `_FEWEST_EXPECTED` of the smaller
+    sample; with fewer, a single rare value fails the test far too often.
     """
+    fewest = _FEWEST_EXPECTED * (one.size + other.size) / max(1, min(one.size, other.size))
     values = np.unique(np.concatenate([one, other]))
     table = np.array([np.bincount(np.searchsorted(values, sample), minlength=values.size) for sample in (one, other)])
     cells: list[NDArray[np.int64]] = [np.zeros(2, dtype=np.int64)]
     for column in table.T:
-        if cells[-1].sum() >= 2 * _FEWEST_EXPECTED:
+        if cells[-1].sum() >= fewest:
             cells.append(np.zeros(2, dtype=np.int64))
         cells[-1] = cells[-1] + column
-    if len(cells) > 1 and cells[-1].sum() < 2 * _FEWEST_EXPECTED:
+    if len(cells) > 1 and cells[-1].sum() < fewest:
         cells[-2] = cells[-2] + cells.pop()
     if len(cells) == 1:
         return 1.0  # hardly anything varies
