@@ -23,8 +23,10 @@ _DOTS_PER_INCH = 60  # small figures: the notebook is in the repository
 def run(cells: list[dict[str, Any]]) -> list[list[dict[str, Any]]]:
     """Run the code cells in order in one namespace; return the outputs of each."""
     import matplotlib
+    from matplotlib import pyplot
 
     matplotlib.use("agg")
+    pyplot.close("all")  # figures of other code in this process are no outputs
     names: dict[str, Any] = {"__name__": "__main__"}
     return [_outputs("".join(cell["source"]), names) for cell in cells if cell["cell_type"] == "code"]
 

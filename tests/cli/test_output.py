@@ -230,7 +230,7 @@ def test_bins_that_are_not_values_are_never_among_the_smallest_values(capsys):
     assert "... 4 more ..." in shown
     below = shown[shown.index("smallest 5, bars x 10") :]
     assert len(re.findall(r"^│ v\d", below, flags=re.MULTILINE)) == 5
-    assert re.search(r"^├.*\n│ \(at most 2 values\)", below, flags=re.MULTILINE)
+    assert re.search(r"^├.*\n│ \(at most (2 values|1 value)\)", below, flags=re.MULTILINE)  # equally many people
 
 
 def test_one_hidden_value_is_counted(capsys):
