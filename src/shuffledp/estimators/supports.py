@@ -31,7 +31,7 @@ from shuffledp.errors import DataError
 from shuffledp.estimators.base import every_bin, first_high, last_low, possible_counts
 from shuffledp.histogram.intervals import Intervals
 from shuffledp.histogram.tally import Tally
-from shuffledp.noise import Binomial
+from shuffledp.noise import Binomial, IntegerDistribution
 from shuffledp.noise.coins import count_heads
 
 _TOLERANCE, _LEAST_TOLERANCE = 1e-9, 1e-12
@@ -157,8 +157,8 @@ class Block:
 
     fewest: int
     most: int
-    at_fewest: Binomial
-    at_most: Binomial
+    at_fewest: IntegerDistribution
+    at_most: IntegerDistribution
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -206,7 +206,7 @@ class ChanceSupports:
         edges = [self.people * k // number for k in range(number + 1)]
         return [Block(low, high, self._distribution(low), self._distribution(high)) for low, high in pairwise(edges)]
 
-    def _distribution(self, count: int) -> Binomial:
+    def _distribution(self, count: int) -> IntegerDistribution:
         return Binomial(trials=self.messages - count, probability=self.probability)
 
     def failure(self, error: float) -> float:

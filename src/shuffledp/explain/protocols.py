@@ -44,6 +44,10 @@ _NOISE: Mapping[NoiseKind, str] = {
         "In this protocol, values are hashed into {cells:,} cells, by {rows:,} hash functions. Each cell receives "
         "{mean:.1f} dummy messages on average."
     ),
+    NoiseKind.HASHED_VALUES: (
+        "Each person sends about {messages:.1f} hashed messages, most of them dummies: {mean:.1f} dummies on average "
+        "fit each possible value."
+    ),
     NoiseKind.RANDOM_MESSAGES: "In this protocol, each person sends {noise_messages} besides the real one.",
     NoiseKind.AMPLIFIED: (
         "In this protocol, each message is {epsilon_up}-differentially private by itself; shuffling amplifies this."

@@ -217,7 +217,11 @@ class Clusters:
     def _table(self) -> InversionTable:
         return poisson_table(self._rate / self._parts)
 
+    def draw_number(self, people: int, *, rng: np.random.Generator) -> int:
+        """Sample the number of clusters of a number of people."""
+        return int(self._table.sample(people * self._parts, rng=rng).sum())
+
     def draw_bins(self, people: int, *, rng: np.random.Generator) -> NDArray[np.int64]:
         """Sample the bins of all noise messages of a number of people."""
-        number = int(self._table.sample(people * self._parts, rng=rng).sum())
+        number = self.draw_number(people, rng=rng)
         return np.repeat(rng.integers(0, self.bins, size=number), self.distribution.sample_sizes(number, rng=rng))

@@ -18,6 +18,7 @@ import numpy as np
 from shuffledp.accounting.curve import Guarantee
 from shuffledp.errors import DataError, ParameterError, ShuffledpError
 from shuffledp.formatting import short_repr
+from shuffledp.histogram.hash_family import HashFamily
 from shuffledp.noise.binomial import Binomial
 from shuffledp.noise.compound_poisson import CompoundPoisson
 from shuffledp.noise.discrete_laplace import DiscreteLaplace
@@ -28,6 +29,7 @@ from shuffledp.protocols.ranges import Ranges
 from shuffledp.protocols.shuffled.amplified import AmplifiedOracle
 from shuffledp.protocols.shuffled.blanket import BlanketHistogram
 from shuffledp.protocols.shuffled.dummy import DummyHistogram
+from shuffledp.protocols.shuffled.hashed import HashedHistogram
 from shuffledp.protocols.shuffled.histogram import Histogram
 from shuffledp.protocols.shuffled.private_coin import PrivateCoinHistogram
 from shuffledp.protocols.shuffled.public_coin import PublicCoinHistogram
@@ -35,7 +37,7 @@ from shuffledp.protocols.shuffled.sparse import SparseHistogram
 from shuffledp.protocols.target import Target
 from shuffledp.validation import one_of
 
-_PARTS = (Guarantee, Binomial, CompoundPoisson, DiscreteLaplace)
+_PARTS = (Guarantee, Binomial, CompoundPoisson, DiscreteLaplace, HashFamily)
 _MOST_BITS = 64
 _STORED_NAMES = {"padding_bins": "fillers"}
 """Fields that releases and ledgers store under their first name."""
@@ -333,6 +335,11 @@ CATALOGUE: dict[str, Entry] = {
         kind=DummyHistogram,
         choices={"dummies": "poisson"},
         summary="the same with another distribution of the noise",
+    ),
+    "hashed": Entry(
+        title="HashedHistogram",
+        kind=HashedHistogram,
+        summary="five short messages for any number of values; shows every value with noise of both signs",
     ),
 }
 

@@ -41,6 +41,7 @@ ShuffledName = Literal[
     "sparse-best",
     "dummy",
     "dummy-poisson",
+    "hashed",
 ]
 """Protocols of the shuffled model, which can make releases."""
 

@@ -1,0 +1,242 @@
+"""Linear hash functions modulo a prime, and the number of messages that are consistent with each value.
+
+A value is written as digits: its place among the `pieces` of its parent, then the digits of the parent to the base of
+the modulus q. A seed stands for one coefficient for each digit, and the bucket of a value is
+
+    h(value) = (sum of coefficient * digit) mod q.
+
+If every vector of coefficients is a seed, two different values share a bucket with probability exactly 1 / q over the
+seeds, since a linear form that is not 0 takes every value equally often. Where this would take too many seeds, a seed
+is expanded to pseudorandom coefficients, and the probability is 1 / q up to the quality of that expansion.
+
+A message is a seed and a bucket. For a parent and a message with a first coefficient other than 0 exactly one piece, of
+q possible ones, is consistent with the message:
+
+    piece = (bucket - sum over the parent's digits) / first coefficient mod q.
+
+Finding it for many messages and parents is one product of matrices. Sums stay below 2^53, so they are exact in floats.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from shuffledp.errors import ParameterError
+from shuffledp.formatting import readable
+
+MOST_MODULUS = 1 << 24
+"""The most buckets: sums of up to 32 products of two digits are then exact in a float."""
+
+EXPANDED_SEEDS = 1 << 36
+"""The number of seeds that are expanded. With all people holding one value, the expected number of them in a bucket is
+then off by at most a few parts in 10^4."""
+
+MOST_MESSAGES = 1 << 62
+"""The most different messages of a protocol; each is one machine integer."""
+
+_PAIRS_AT_ONCE = 1 << 20
+"""Pairs of a message and a parent, or a value, that are handled together, so that they stay in the cache."""
+
+_COUNTERS_AT_ONCE = 1 << 16
+"""Counters of pieces that are handled together, for the same reason."""
+
+_STRIDE, _STEP = 64, 0x9E3779B97F4A7C15
+"""Coefficient i of a seed is expanded from 64 seed + i + _STEP; no value has 64 digits."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class HashFamily:
+    """Hash functions of `values` into `modulus` buckets, one for each of `seeds`; a parent has `pieces` values."""
+
+    modulus: int
+    values: int
+    pieces: int
+    seeds: int
+
+    def __post_init__(self) -> None:
+        if not 2 <= self.modulus <= MOST_MODULUS or not is_prime(self.modulus):
+            raise ParameterError(f"modulus must be a prime up to {MOST_MODULUS}, got {readable(self.modulus)}")
+        if not 1 <= self.pieces <= self.modulus:
+            raise ParameterError(f"pieces must be 1 to the number of buckets {self.modulus}, got {self.pieces}")
+        if self.seeds not in (self.modulus**self.digits, EXPANDED_SEEDS):
+            raise ParameterError(f"seeds must be modulus^{self.digits} or {EXPANDED_SEEDS}, got {readable(self.seeds)}")
+
+    @classmethod
+    def of(cls, *, modulus: int, values: int, pieces: int | None = None) -> HashFamily:
+        """Return the family with all coefficients as seeds, if its messages fit into one machine integer."""
+        pieces = modulus if pieces is None else pieces
+        every = modulus ** (1 + _length(_parents(values, pieces) - 1, modulus))
+        fits = every * modulus <= MOST_MESSAGES
+        return cls(modulus=modulus, values=values, pieces=pieces, seeds=every if fits else EXPANDED_SEEDS)
+
+    @property
+    def messages(self) -> int:
+        """The number of different messages, seed * modulus + bucket."""
+        return self.seeds * self.modulus
+
+    @property
+    def parents(self) -> int:
+        """The number of parents; the last one may have fewer pieces."""
+        return _parents(self.values, self.pieces)
+
+    @cached_property
+    def digits(self) -> int:
+        """The number of digits of a value, and of coefficients of a seed."""
+        return 1 + _length(self.parents - 1, self.modulus)
+
+    @property
+    def expanded(self) -> bool:
+        """Whether coefficients are expanded from a shorter seed."""
+        return bool(self.seeds != self.modulus**self.digits)
+
+    def coefficients(self, seeds: NDArray[np.int64]) -> NDArray[np.int64]:
+        """The coefficients of every seed, one row for each seed."""
+        if not self.expanded:
+            return _digits(seeds, self.modulus, self.digits)
+        start = seeds.astype(np.uint64) * np.uint64(_STRIDE)
+        each = (start[:, np.newaxis] + np.arange(self.digits, dtype=np.uint64)).astype(np.uint64)
+        return (mix(each) % np.uint64(self.modulus)).astype(np.int64)
+
+    def digits_of(self, values: NDArray[np.int64]) -> NDArray[np.int64]:
+        """The digits of every value, one row for each value."""
+        parents, piece = np.divmod(values, self.pieces)
+        return np.column_stack([piece, self._parent_digits(parents)])
+
+    def buckets(self, seeds: NDArray[np.int64], values: NDArray[np.int64]) -> NDArray[np.int64]:
+        """The bucket of every value under the seed beside it."""
+        sums = np.sum(self.coefficients(seeds) * self.digits_of(values), axis=1, dtype=np.int64)
+        return np.asarray(sums % self.modulus)
+
+    def supports(self, messages: NDArray[np.int64], parents: NDArray[np.int64]) -> NDArray[np.int64]:
+        """The number of messages consistent with every piece of every parent, as one row for each parent."""
+        seeds, buckets = np.divmod(messages, self.modulus)
+        coefficients = self.coefficients(seeds)
+        first, rest = coefficients[:, 0], coefficients[:, 1:]
+        usable = first != 0
+        inverse = self._inverses(first[usable])
+        shift = (buckets[usable] * inverse % self.modulus).astype(np.float64)
+        slopes = ((-rest[usable] * inverse[:, np.newaxis]) % self.modulus).astype(np.float64)
+        digits = self._parent_digits(parents)
+        found = np.zeros((parents.size, self.pieces), dtype=np.int64)
+        at_once = max(1, _COUNTERS_AT_ONCE // self.pieces)
+        for start in range(0, parents.size, at_once):
+            block = digits[start : start + at_once].astype(np.float64)
+            found[start : start + at_once] = self._pieces(block, shift, slopes)
+        # without a first coefficient, a message is consistent with all pieces of a parent or with none
+        found += self._whole_parents(digits, buckets[~usable], rest[~usable])[:, np.newaxis]
+        return found
+
+    def count(self, messages: NDArray[np.int64], values: NDArray[np.int64]) -> NDArray[np.int64]:
+        """The number of messages consistent with each of a few values, wherever they are in the domain."""
+        seeds, buckets = np.divmod(messages, self.modulus)
+        coefficients = self.coefficients(seeds)
+        return self._matching(self.digits_of(values), buckets, coefficients)
+
+    def _pieces(
+        self, parents: NDArray[np.float64], shift: NDArray[np.float64], slopes: NDArray[np.float64]
+    ) -> NDArray[np.int64]:
+        """Count the consistent pieces of a few parents."""
+        size, modulus = parents.shape[0], float(self.modulus)
+        counts = np.zeros(size * self.pieces, dtype=np.int64)
+        offsets = np.arange(size, dtype=np.int64)[:, np.newaxis] * self.pieces
+        step = max(1, _PAIRS_AT_ONCE // size)
+        for start in range(0, shift.size, step):
+            sums = parents @ slopes[start : start + step].T
+            sums += shift[start : start + step]
+            sums -= modulus * np.floor(sums / modulus)
+            if self.pieces == self.modulus:
+                at = (sums.astype(np.int64) + offsets).ravel()
+            else:
+                row, column = np.nonzero(sums < self.pieces)
+                at = sums[row, column].astype(np.int64) + row * self.pieces
+            counts += np.bincount(at, minlength=counts.size)
+        return counts.reshape(size, self.pieces)
+
+    def _whole_parents(
+        self, digits: NDArray[np.int64], buckets: NDArray[np.int64], rest: NDArray[np.int64]
+    ) -> NDArray[np.int64]:
+        """The number of messages without a first coefficient that are consistent with each parent."""
+        return self._matching(digits, buckets, rest)
+
+    def _matching(
+        self, digits: NDArray[np.int64], buckets: NDArray[np.int64], coefficients: NDArray[np.int64]
+    ) -> NDArray[np.int64]:
+        """The number of messages whose coefficients give their bucket, for each row of digits."""
+        modulus, rows = float(self.modulus), digits.astype(np.float64)
+        columns, wanted = coefficients.astype(np.float64), buckets.astype(np.float64)
+        counts = np.zeros(rows.shape[0], dtype=np.int64)
+        at_once = max(1, _PAIRS_AT_ONCE // max(1, rows.shape[0]))
+        for start in range(0, wanted.size, at_once):
+            sums = rows @ columns[start : start + at_once].T
+            sums -= modulus * np.floor(sums / modulus)
+            counts += np.count_nonzero(sums == wanted[start : start + at_once], axis=1)
+        return counts
+
+    def _parent_digits(self, parents: NDArray[np.int64]) -> NDArray[np.int64]:
+        return _digits(parents, self.modulus, self.digits - 1)
+
+    def _inverses(self, numbers: NDArray[np.int64]) -> NDArray[np.int64]:
+        """The inverses of numbers other than 0 modulo the prime."""
+        if numbers.size > self.modulus:
+            return self._inverse_table[numbers]
+        return _power(numbers, self.modulus - 2, self.modulus)
+
+    @cached_property
+    def _inverse_table(self) -> NDArray[np.int64]:
+        return _power(np.arange(self.modulus), self.modulus - 2, self.modulus)
+
+
+def mix(words: NDArray[np.uint64]) -> NDArray[np.uint64]:
+    """Scramble 64-bit words: the output function of the SplitMix64 generator."""
+    z = words + np.uint64(_STEP)
+    z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return np.asarray(z ^ (z >> np.uint64(31)), dtype=np.uint64)
+
+
+def is_prime(number: int) -> bool:
+    """Whether a number is prime, by trial division."""
+    if number < 4:
+        return number > 1
+    return number % 2 == 1 and all(number % divisor for divisor in range(3, int(number**0.5) + 1, 2))
+
+
+def next_prime(number: int) -> int:
+    """The smallest prime that is not below a number."""
+    while not is_prime(number):
+        number += 1
+    return number
+
+
+def _parents(values: int, pieces: int) -> int:
+    return -(-values // pieces)
+
+
+def _length(number: int, base: int) -> int:
+    """The number of digits of a number to a base; 0 for 0."""
+    length = 0
+    while number:
+        number, length = number // base, length + 1
+    return length
+
+
+def _digits(numbers: NDArray[np.int64], base: int, length: int) -> NDArray[np.int64]:
+    """The digits of numbers, the lowest first, as one row for each number."""
+    found, rest = np.empty((numbers.size, length), dtype=np.int64), numbers
+    for at in range(length):
+        rest, found[:, at] = np.divmod(rest, base)
+    return found
+
+
+def _power(numbers: NDArray[np.int64], exponent: int, modulus: int) -> NDArray[np.int64]:
+    """Powers modulo a number below 2^31."""
+    found, square = np.ones_like(numbers), numbers % modulus
+    while exponent:
+        if exponent & 1:
+            found = found * square % modulus
+        square, exponent = square * square % modulus, exponent >> 1
+    return found

@@ -1,0 +1,241 @@
+"""`HashedHistogram`: a few short messages per person for any number of possible values.
+
+Proofs: docs/proofs/hashed-histogram.md. After Luo, Wang and Yi, "Frequency estimation in the shuffle model with
+(almost) a single message" (CCS 2022), with exact calibration and Poisson dummies. A person draws a random seed, which
+selects one of a public family of hash functions, and sends the seed with the bucket of their value. Beside it they send
+a Poisson number of dummies, each a random seed with a random bucket. The number of messages consistent with a value is
+the number of its holders plus noise, whose distribution is known exactly. With q buckets a dummy hides q times fewer of
+the values, so the number of messages does not depend on the number of values, and the analyzer's work hardly does.
+
+If people hold one value on each of several `levels`, each level has its own messages and dummies.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from shuffledp.accounting import calibration
+from shuffledp.accounting.curve import Curve
+from shuffledp.accounting.hashed_curve import HashedCurve, poisson
+from shuffledp.accounting.rounding import SHARE_OF_A_RATE
+from shuffledp.errors import DataError, ParameterError
+from shuffledp.estimators.hashed_values import HashedValues
+from shuffledp.histogram.facts import NoiseFacts, NoiseKind
+from shuffledp.histogram.hash_family import MOST_MODULUS, HashFamily, next_prime
+from shuffledp.histogram.inputs import check_bins
+from shuffledp.histogram.shuffle import concatenate
+from shuffledp.histogram.tally import Tally
+from shuffledp.noise import CompoundPoisson
+from shuffledp.noise.binomial import GRID_BITS
+from shuffledp.noise.compound_poisson import LARGEST_RATE, SIZE_GRID, Clusters
+from shuffledp.protocols.protocol import MessageCount, bits_to_name
+from shuffledp.protocols.shuffled_histogram import ShuffledHistogram
+from shuffledp.protocols.target import Target
+from shuffledp.randomness import generator
+from shuffledp.validation import real, whole
+
+DUMMIES = 4.0
+"""The default number of dummies for each value of a person: the standard deviation is then 1.12 times the least."""
+
+MOST_DUMMIES = 1000.0
+MOST_LEVELS = 64
+
+
+@dataclass(frozen=True, kw_only=True)
+class HashedHistogram(ShuffledHistogram):
+    """Hashed messages; `dummies` is the distribution of dummies consistent with one value, summed over all `users`."""
+
+    family: HashFamily
+    dummies: CompoundPoisson
+    levels: int = 1
+
+    takes_sets = True
+    joins = True
+    most_bins_in_messages = 2**63
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.family.values != self.bins:
+            raise ParameterError(f"family must hash {self.bins} values, got {self.family.values}")
+        if self.dummies.size_weights != (SIZE_GRID,):
+            raise ParameterError("dummies must come one at a time")
+        if not 1 <= whole("levels", self.levels) <= MOST_LEVELS:
+            raise ParameterError(f"levels must be 1 to {MOST_LEVELS}, got {self.levels}")
+        if self.values_per_person > 1 and (self.levels > 1 or self.family.expanded):
+            raise ParameterError("values_per_person must be 1 with several levels, or with expanded seeds")
+
+    @classmethod
+    def for_target(cls, target: Target, *, dummies: float = DUMMIES) -> Self:
+        """Return the protocol with the least noise, at about `dummies` dummies for each value of a person."""
+        dummies = checked_dummies(dummies)
+        values = target.values_per_person
+        modulus = next_prime(min(target.cells, 2))
+        for _ in range(_ROUNDS if values > 1 else 1):  # the noise of several values depends on the number of buckets
+            shared = 1 / modulus if values > 1 and modulus > 2 else 0.0
+            rate = _rate(target, values=values, shared=shared)
+            modulus = _buckets(dummies * values * target.honest / rate, target.cells, sets=values > 1)
+        rate = _rate(target, values=values, shared=1 / modulus)
+        return cls(
+            **target.settled,
+            family=HashFamily.of(modulus=modulus, values=target.cells),
+            dummies=poisson(rate * (1 + SHARE_OF_A_RATE) * target.users / target.honest),
+            guarantee=target.guarantee("computed as an upper bound"),
+        )
+
+    @classmethod
+    def for_levels(cls, target: Target, *, levels: int, pieces: int, dummies: float = DUMMIES) -> Self:
+        """Return the protocol for one value on each of several levels; each parent of a value has `pieces` values."""
+        dummies = checked_dummies(dummies)
+        rate = _rate(target, values=levels, shared=0.0)
+        modulus = next_prime(max(pieces, 2, min(MOST_MODULUS // 2, math.ceil(dummies * target.honest / rate))))
+        return cls(
+            **target.settled,
+            family=HashFamily.of(modulus=modulus, values=target.cells, pieces=pieces),
+            dummies=poisson(rate * (1 + SHARE_OF_A_RATE) * target.users / target.honest),
+            guarantee=target.guarantee("computed as an upper bound"),
+            levels=levels,
+        )
+
+    @cached_property
+    def privacy(self) -> Curve:
+        """An upper bound on the privacy curve of the whole release, counting the honest people's dummies only."""
+        if self.batch is not None:
+            return self.batch.privacy
+        rate = self.dummies.share(self.honest, of=self.users).rate
+        if self.levels > 1:
+            return HashedCurve(rate=rate, values=self.levels)
+        return HashedCurve(rate=rate, values=self.values_per_person, shared=1 / self.family.modulus)
+
+    @property
+    def alphabet(self) -> int:
+        """The number of different messages: of seeds and buckets on every level."""
+        return self.levels * self.family.messages
+
+    @cached_property
+    def estimator(self) -> HashedValues:
+        """The estimator of the messages of one level."""
+        return HashedValues(
+            people=self.users,
+            bins=self.bins,
+            messages=self.users * self.values_per_person,
+            probability=_on_grid(1 / self.family.modulus),
+            family=self.family,
+            dummies=self.dummies,
+        )
+
+    @property
+    def messages_per_user(self) -> MessageCount:
+        """One for each value and level, and the dummies."""
+        return MessageCount(expected=self._real + self._dummies_each, maximum=math.inf)
+
+    @property
+    def bits_per_message(self) -> int:
+        """Bits of a level, a seed and a bucket."""
+        return bits_to_name(self.alphabet)
+
+    def participation_cumulant(self, tilts: NDArray[np.float64]) -> NDArray[np.float64]:
+        """The cumulant of the values and a Poisson number of dummies."""
+        return self._real * tilts + self._dummies_each * np.expm1(tilts)
+
+    @property
+    def noise_facts(self) -> NoiseFacts:
+        """The kind of noise and its numbers."""
+        return NoiseFacts(
+            NoiseKind.HASHED_VALUES,
+            {"mean": self.dummies.mean, "buckets": self.family.modulus, "messages": self.messages_per_user.expected},
+        )
+
+    def randomize(self, values: ArrayLike, *, rng: np.random.Generator | None = None) -> NDArray[Any]:
+        """The messages of one person or of many; with several levels, a row of one value for each level and person."""
+        if self.levels == 1:
+            return super().randomize(values, rng=rng)
+        rows = np.asarray(values)
+        rows = rows[np.newaxis] if rows.ndim == 1 else rows
+        if rows.ndim != 2 or rows.shape[1] != self.levels or rows.dtype.kind not in "iu":
+            raise DataError(f"a row of {self.levels} values for each person is needed, one on each level")
+        check_bins(rows.ravel(), bins=self.bins, what="value")
+        return self._send(rows.astype(np.int64), generator(rng))
+
+    def tally(self, messages: ArrayLike | Tally) -> Tally:
+        """Count equal messages; the estimator finds the values that they are consistent with."""
+        counted = messages if isinstance(messages, Tally) else Tally.of(concatenate(messages).astype(np.int64))
+        check_bins(counted.symbols, bins=self.alphabet, what="message")
+        order = np.argsort(counted.symbols, kind="stable")
+        return Tally(counted.symbols[order].astype(np.int64), counted.counts[order], messages=counted.total)
+
+    def level(self, tally: Tally, level: int) -> Tally:
+        """The messages of one level, as messages of a protocol with one level."""
+        start, stop = np.searchsorted(tally.symbols, [level * self.family.messages, (level + 1) * self.family.messages])
+        counts = tally.counts[start:stop]
+        return Tally(tally.symbols[start:stop] - level * self.family.messages, counts, messages=int(counts.sum()))
+
+    @property
+    def _real(self) -> int:
+        """The number of messages of a person's own values."""
+        return self.values_per_person * self.levels
+
+    @property
+    def _dummies_each(self) -> float:
+        """The expected number of dummies of one person."""
+        return self.dummies.rate * self.family.modulus * self.levels / self.users
+
+    @cached_property
+    def _clusters(self) -> Clusters:
+        return Clusters(distribution=self.dummies, users=self.users, bins=self.family.modulus * self.levels)
+
+    def _send(self, people: NDArray[np.int64], rng: np.random.Generator) -> NDArray[Any]:
+        """Send the values under fresh seeds, then all dummies."""
+        values = people.ravel()
+        seeds = rng.integers(0, self.family.seeds, size=values.size)
+        own = seeds * self.family.modulus + self.family.buckets(seeds, values)
+        if self.levels > 1:
+            own += np.tile(np.arange(self.levels) * self.family.messages, people.shape[0])
+        number = self._clusters.draw_number(people.shape[0], rng=rng)
+        return np.concatenate([own, rng.integers(0, self.alphabet, size=number)])
+
+    def _noise_of(self, people: int) -> dict[str, Any]:
+        return {"dummies": self.dummies.share(people, of=self.users)}
+
+
+_ROUNDS = 3
+"""The number of times that noise and buckets of several values are adjusted to each other; the noise comes last."""
+
+
+def checked_dummies(dummies: float) -> float:
+    """Return the number of dummies for each value of a person."""
+    number = real("dummies", dummies)
+    if not 0.01 <= number <= MOST_DUMMIES:
+        raise ParameterError(f"dummies must be 0.01 to {MOST_DUMMIES:g} for each value, got {number:g}")
+    return number
+
+
+def _rate(target: Target, *, values: int, shared: float) -> float:
+    """The smallest mean number of honest people's dummies that gives the guarantee."""
+
+    def excess(rate: float) -> float:
+        delta = HashedCurve(rate=rate, values=values, shared=shared).delta(target.epsilon)
+        return math.log(max(delta, 1e-300) / target.delta)
+
+    rate = calibration.first_rate(excess, start=math.log(2 / target.delta), largest=LARGEST_RATE / 10)
+    if rate is None:
+        raise ParameterError(f"epsilon={target.epsilon:g} is too small for {values} hashed values of each person")
+    return rate
+
+
+def _buckets(wanted: float, values: int, *, sets: bool) -> int:
+    """The number of buckets: about the wanted one, and not far more than there are values."""
+    modulus = next_prime(max(2, min(math.ceil(wanted), values, MOST_MODULUS // 2)))
+    while sets and HashFamily.of(modulus=modulus, values=values).expanded:
+        modulus = next_prime(int(modulus * 0.9))
+    return modulus
+
+
+def _on_grid(probability: float) -> float:
+    """The nearest multiple of 2^-53."""
+    return math.ldexp(round(math.ldexp(probability, GRID_BITS)), -GRID_BITS)
