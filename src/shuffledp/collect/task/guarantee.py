@@ -27,7 +27,7 @@ from shuffledp.accounting.strength import Strength
 from shuffledp.collect.task.schema import exact_text, read_exact
 from shuffledp.errors import BrokenPromiseError, ParameterError, ShuffledpError, TaskError
 from shuffledp.formatting import share_at_most
-from shuffledp.histogram.hash_family import MOST_MESSAGES, MOST_MODULUS, HashFamily, is_prime
+from shuffledp.histogram.hash_family import MOST_MODULUS, HashFamily, is_prime
 from shuffledp.noise import Binomial, CompoundPoisson
 from shuffledp.noise.compound_poisson import SIZE_GRID
 from shuffledp.protocols.shuffled.dummy import DummyHistogram
@@ -129,15 +129,12 @@ def _hashed(written: Written, people: People) -> HashedHistogram:
     buckets = written["buckets"]
     if type(buckets) is not int or not 2 <= buckets <= MOST_MODULUS or not is_prime(buckets):
         raise TaskError(f"buckets must be a prime number up to {MOST_MODULUS}, got {buckets!r:.60}")
-    made = people.make(
+    return people.make(
         HashedHistogram,
-        family=HashFamily.of(modulus=buckets, values=people.bins, pieces=people.pieces),
+        family=HashFamily.of(modulus=buckets, values=people.bins, pieces=people.pieces, levels=people.levels),
         dummies=_one_at_a_time(written["dummies"]),
         levels=people.levels,
     )
-    if made.alphabet > MOST_MESSAGES:
-        raise TaskError(f"buckets={buckets} are too many for {people.levels} levels: messages must be below 2^62")
-    return made
 
 
 CODECS: dict[str, Codec] = {
