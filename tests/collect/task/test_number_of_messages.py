@@ -68,7 +68,10 @@ def test_with_the_same_coins_every_answer_sends_the_same_number(name):
     task = noisy_task(name)
     drawn = np.array(
         [
-            [task.protocol.randomize(task.values_of(answer), rng=np.random.default_rng(seed)).size for answer in ANSWERS]
+            [
+                task.protocol.randomize(task.values_of(answer), rng=np.random.default_rng(seed)).size
+                for answer in ANSWERS
+            ]
             for seed in range(100)
         ]
     )
