@@ -102,7 +102,12 @@ class Estimate(Exports):
     @cached_property
     def values_shown(self) -> int:
         """The number of reported values; bins of people with fewer values are reported too but are not values."""
-        return values_among(self.labels.tolist()) if self.padding_bins else len(self)
+        return values_among(self.labels.tolist()) if self._has_others else len(self)
+
+    @property
+    def _has_others(self) -> bool:
+        """Whether some reported bins may not be values."""
+        return self.padding_bins > 0 or self.detection is not None
 
     @property
     def more_than_cap(self) -> Row | None:
@@ -224,7 +229,7 @@ class Estimate(Exports):
     @cached_property
     def _largest_first(self) -> NDArray[np.int64]:
         """Positions by estimate, largest first; bins that are not values come last."""
-        labels = self.labels.tolist() if self.padding_bins else [None] * len(self)
+        labels = self.labels.tolist() if self._has_others else [None] * len(self)
         last = np.array([isinstance(label, NotAValue) for label in labels], dtype=bool)
         return np.lexsort((-self.counts, last))
 

@@ -73,6 +73,30 @@ class MoreThan(NotAValue):
         return cls(values=int(text.strip("()").split()[-2]))
 
 
+@dataclass(frozen=True, order=True)
+class Rest(NotAValue):
+    """The label of people whose text is not shown by itself: it cannot be cut into pieces, or it is hidden."""
+
+    name: str
+
+    def __str__(self) -> str:
+        return f"({self.name})"
+
+    @classmethod
+    def from_text(cls, text: str) -> Rest:
+        """Parse the label from its text."""
+        return cls(name=text[1:-1])
+
+
+OTHER_TEXTS, NO_TEXT, HIDDEN_TEXTS = Rest("other"), Rest("none"), Rest("hidden")
+
+
+def text_label(text: str) -> str:
+    """Return the label of a text that people wrote; one that reads like the label of a rest is put in quotes."""
+    bare = text.strip('"')
+    return f'"{text}"' if bare in {str(rest) for rest in (OTHER_TEXTS, NO_TEXT, HIDDEN_TEXTS)} else text
+
+
 _FAR = 4_000
 """The number of digits before or after the point beyond which a decimal number keeps its spelling."""
 
