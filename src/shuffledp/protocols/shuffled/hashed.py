@@ -27,7 +27,7 @@ from shuffledp.accounting.rounding import SHARE_OF_A_RATE
 from shuffledp.errors import DataError, ParameterError
 from shuffledp.estimators.hashed_values import HashedValues
 from shuffledp.histogram.facts import NoiseFacts, NoiseKind
-from shuffledp.histogram.hash_family import MOST_MODULUS, HashFamily, next_prime
+from shuffledp.histogram.hash_family import MOST_MESSAGES, MOST_MODULUS, HashFamily, next_prime
 from shuffledp.histogram.inputs import check_bins
 from shuffledp.histogram.shuffle import concatenate
 from shuffledp.histogram.tally import Tally
@@ -67,6 +67,8 @@ class HashedHistogram(ShuffledHistogram):
             raise ParameterError("dummies must come one at a time")
         if not 1 <= whole("levels", self.levels) <= MOST_LEVELS:
             raise ParameterError(f"levels must be 1 to {MOST_LEVELS}, got {self.levels}")
+        if self.alphabet > MOST_MESSAGES:
+            raise ParameterError(f"family must have at most 2^62 messages on all levels, got {self.alphabet}")
         if self.values_per_person > 1 and (self.levels > 1 or self.family.expanded):
             raise ParameterError("values_per_person must be 1 with several levels, or with expanded seeds")
 
@@ -96,7 +98,7 @@ class HashedHistogram(ShuffledHistogram):
         modulus = next_prime(max(pieces, 2, min(MOST_MODULUS // 2, math.ceil(dummies * target.honest / rate))))
         return cls(
             **target.settled,
-            family=HashFamily.of(modulus=modulus, values=target.cells, pieces=pieces),
+            family=HashFamily.of(modulus=modulus, values=target.cells, pieces=pieces, levels=levels),
             dummies=poisson(rate * (1 + SHARE_OF_A_RATE) * target.users / target.honest),
             guarantee=target.guarantee("computed as an upper bound"),
             levels=levels,
