@@ -13,11 +13,11 @@ from shuffledp.accounting.composition import composed
 from shuffledp.accounting.curve import Curve, Guarantee
 from shuffledp.accounting.search import last_safe_from, log_excess
 from shuffledp.collect.task.guarantee import CODECS
-from shuffledp.collect.task.schema import AnswerList
+from shuffledp.collect.task.schema import NONE, OTHER, AnswerList
 from shuffledp.collect.task.task import Task
 from shuffledp.errors import DataError, ParameterError
 from shuffledp.formatting import share_at_least
-from shuffledp.histogram.labels import NotAValue, text_label
+from shuffledp.histogram.labels import NotAValue
 from shuffledp.histogram.text_code import TextCode
 from shuffledp.protocols.catalogue import named
 from shuffledp.protocols.shuffled.hashed import HashedHistogram
@@ -113,7 +113,7 @@ def found_texts(release: Release) -> AnswerList:
         raise DataError("the release must be of a free-text task: its values were listed before")
     labels = [row.label for row in release.estimate.top()]
     texts = [str(label) for label in labels if not isinstance(label, NotAValue)]
-    texts = [text for text in texts if text_label(text.strip('"')) == text.strip('"')]
+    texts = [text for text in texts if text.strip('"') not in (OTHER, NONE)]
     if not texts:
         raise DataError("the release has no text that is shown, so there is nothing to count")
     return AnswerList(texts)

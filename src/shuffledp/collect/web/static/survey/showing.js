@@ -6,8 +6,9 @@ import { printable } from "./printable.js";
 /** Answers that every task has, as the form names them. */
 const CHOICES = new Map([[OTHER, "another answer"], [NONE, "no answer"]]);
 
-/** Most lines of messages. */
+/** Most lines of messages, and of scrambled ones, which mean nothing to a reader. */
 const MOST_LINES = 60;
+const MOST_SCRAMBLED = 12;
 
 /** Enough to see that they are unreadable; the SHA-256 identifies the report. */
 const BYTES_SHOWN = 64;
@@ -16,7 +17,7 @@ const BYTES_SHOWN = 64;
 const at = (id) => /** @type {HTMLElement} */ (document.getElementById(id));
 
 /** @typedef {import("/client/src/index.js").Task} Task */
-/** @typedef {import("/client/src/index.js").Message} Message */
+/** @typedef {import("/client/src/task.js").Message} Message */
 
 /**
  * A report, with its messages and the answer if it was made just now.
@@ -85,8 +86,9 @@ function showMessages(task, messages) {
   for (const message of messages) times.set(message, (times.get(message) ?? 0) + 1);
   const kinds = [...times].sort(([one], [other]) => (one < other ? -1 : 1));
   at("inside-words").textContent = messages.length === 1 ? ALONE : among(task, messages.length);
-  const lines = kinds.slice(0, MOST_LINES).map(([message, number]) => line(inWords(task, message), number));
-  if (kinds.length > MOST_LINES) lines.push(line(`and ${(kinds.length - MOST_LINES).toLocaleString("en")} others`, 1));
+  const most = task.family === null ? MOST_LINES : MOST_SCRAMBLED;
+  const lines = kinds.slice(0, most).map(([message, number]) => line(inWords(task, message), number));
+  if (kinds.length > most) lines.push(line(`and ${(kinds.length - most).toLocaleString("en")} others`, 1));
   at("messages").replaceChildren(...lines);
 }
 

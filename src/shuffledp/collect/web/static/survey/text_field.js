@@ -31,7 +31,7 @@ export function textField(task, form) {
   const tell = () => {
     const text = written();
     const why = text === undefined ? "" : whyOther(task, text);
-    note.className = why ? "warning" : "soft";
+    note.className = why ? "warning" : text === undefined ? "soft" : "good";
     note.replaceChildren(...(text === undefined ? [] : why ? [why] : counted(String(task.normalised(text)))));
   };
   input.addEventListener("input", () => {
@@ -96,10 +96,11 @@ export function whyOther(task, answer) {
 /**
  * @param {Task} task
  * @param {string} answer
- * @param {import("/client/src/index.js").WhyOther} reason
+ * @param {import("/client/src/task.js").WhyOther} reason
  */
 function inWords(task, answer, reason) {
   if (reason === "too-long") return `it is longer than ${textsOf(task).longest} characters`;
+  if (reason === "not-unicode") return "it is not valid text";
   const signs = signsOf(task);
   const strange = [...new Set(task.normalised(answer))].filter((sign) => !signs.has(sign)).slice(0, MOST_SIGNS);
   if (!strange.length) return "it has too many parts for this question";
