@@ -106,8 +106,8 @@ class Estimate(Exports):
 
     @property
     def _has_others(self) -> bool:
-        """Whether some reported bins may not be values."""
-        return self.padding_bins > 0 or self.detection is not None
+        """Whether some reported bins may not be values: only labels of the type object are of several kinds."""
+        return self.padding_bins > 0 or self.labels.dtype == object
 
     @property
     def more_than_cap(self) -> Row | None:

@@ -74,27 +74,18 @@ class MoreThan(NotAValue):
 
 
 @dataclass(frozen=True, order=True)
-class Rest(NotAValue):
-    """The label of people whose text is not shown by itself: it cannot be cut into pieces, or it is hidden."""
+class NoText(NotAValue):
+    """The label of people whose answer is not a text that is counted: (other) or (none)."""
 
-    name: str
+    reason: str
 
     def __str__(self) -> str:
-        return f"({self.name})"
+        return f"({self.reason})"
 
     @classmethod
-    def from_text(cls, text: str) -> Rest:
+    def from_text(cls, text: str) -> NoText:
         """Parse the label from its text."""
-        return cls(name=text[1:-1])
-
-
-OTHER_TEXTS, NO_TEXT, HIDDEN_TEXTS = Rest("other"), Rest("none"), Rest("hidden")
-
-
-def text_label(text: str) -> str:
-    """Return the label of a text that people wrote; one that reads like the label of a rest is put in quotes."""
-    bare = text.strip('"')
-    return f'"{text}"' if bare in {str(rest) for rest in (OTHER_TEXTS, NO_TEXT, HIDDEN_TEXTS)} else text
+        return cls(reason=text.strip("()"))
 
 
 _FAR = 4_000

@@ -29,7 +29,7 @@ from shuffledp.histogram.domain import Domain
 from shuffledp.histogram.estimate import Estimate
 from shuffledp.histogram.facts import Cap, Detection
 from shuffledp.histogram.intervals import Intervals
-from shuffledp.histogram.labels import Absent, MoreThan, NotAValue, Rest
+from shuffledp.histogram.labels import Absent, MoreThan, NotAValue, NoText
 from shuffledp.histogram.ordered_estimate import OrderedEstimate
 from shuffledp.histogram.tally import as_symbols
 from shuffledp.jsonable import plain
@@ -54,7 +54,7 @@ _LABELS: Mapping[str, Callable[[str], Any]] = {
     "float": float,
     "Absent": Absent.from_text,
     "MoreThan": MoreThan.from_text,
-    "Rest": Rest.from_text,
+    "NoText": NoText.from_text,
 }
 """Parsers of labels that JSON does not know, by the name of their type."""
 
