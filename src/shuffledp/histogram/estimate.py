@@ -102,7 +102,12 @@ class Estimate(Exports):
     @cached_property
     def values_shown(self) -> int:
         """The number of reported values; bins of people with fewer values are reported too but are not values."""
-        return values_among(self.labels.tolist()) if self.padding_bins or self.detection is not None else len(self)
+        return values_among(self.labels.tolist()) if self._has_others else len(self)
+
+    @property
+    def _has_others(self) -> bool:
+        """Whether some reported bins may not be values: only labels of the type object are of several kinds."""
+        return self.padding_bins > 0 or self.labels.dtype == object
 
     @property
     def more_than_cap(self) -> Row | None:
@@ -224,8 +229,7 @@ class Estimate(Exports):
     @cached_property
     def _largest_first(self) -> NDArray[np.int64]:
         """Positions by estimate, largest first; bins that are not values come last."""
-        some = self.padding_bins or self.detection is not None
-        labels = self.labels.tolist() if some else [None] * len(self)
+        labels = self.labels.tolist() if self._has_others else [None] * len(self)
         last = np.array([isinstance(label, NotAValue) for label in labels], dtype=bool)
         return np.lexsort((-self.counts, last))
 

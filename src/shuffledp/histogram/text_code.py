@@ -185,5 +185,8 @@ class TextCode:
 
     def values_of(self, answer: Any) -> NDArray[np.int64]:
         """The values of an answer on all levels."""
-        path = self.path(answer)
+        return self.values_at(self.path(answer))
+
+    def values_at(self, path: Sequence[int]) -> NDArray[np.int64]:
+        """The values of a path on its levels."""
         return np.array([self.parent(path[:at]) * self.symbols + symbol for at, symbol in enumerate(path)])

@@ -29,7 +29,7 @@ from shuffledp.histogram.domain import Domain
 from shuffledp.histogram.estimate import Estimate
 from shuffledp.histogram.facts import Detection
 from shuffledp.histogram.intervals import Intervals
-from shuffledp.histogram.labels import NoText
+from shuffledp.histogram.labels import NO_TEXT, OTHER_TEXTS, Rest, text_label
 from shuffledp.histogram.tally import Tally, as_symbols
 from shuffledp.histogram.text_code import FIRST_PIECE, OTHER, TextCode
 from shuffledp.progress import Progress, quiet
@@ -39,9 +39,6 @@ from shuffledp.validation import failure_probability
 
 RISK = 1e-3
 """The default probability that any reported text is held by nobody."""
-
-OTHER_TEXT, NO_TEXT = NoText("other"), NoText("none")
-"""The labels of people whose text cannot be cut into pieces, and of people without a text."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -181,10 +178,10 @@ class FreeText:
             detection=Detection(limit=limit, risk=risk, longest=self.code.longest, candidates=tuple(found.compared)),
         )
 
-    def _label(self, one: Ended) -> str | NoText:
+    def _label(self, one: Ended) -> str | Rest:
         if one.length:
-            return self.code.text(one.symbols)
-        return OTHER_TEXT if one.symbols[0] == OTHER else NO_TEXT
+            return text_label(self.code.text(one.symbols))
+        return OTHER_TEXTS if one.symbols[0] == OTHER else NO_TEXT
 
 
 class TallyCounts:
