@@ -29,7 +29,7 @@ from shuffledp.histogram.domain import Domain
 from shuffledp.histogram.estimate import Estimate
 from shuffledp.histogram.facts import Detection
 from shuffledp.histogram.intervals import Intervals
-from shuffledp.histogram.labels import NO_TEXT, OTHER_TEXTS, Rest, text_label
+from shuffledp.histogram.labels import NoText
 from shuffledp.histogram.tally import Tally, as_symbols
 from shuffledp.histogram.text_code import FIRST_PIECE, OTHER, TextCode
 from shuffledp.progress import Progress, quiet
@@ -39,6 +39,9 @@ from shuffledp.validation import failure_probability
 
 RISK = 1e-3
 """The default probability that any reported text is held by nobody."""
+
+OTHER_TEXT, NO_TEXT = NoText("other"), NoText("none")
+"""The labels of people whose text cannot be cut into pieces, and of people without a text."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -138,7 +141,7 @@ class FreeText:
         `reports` and `forged` are those of every protocol. `counts` counts messages elsewhere than in this process.
         """
         beta, risk = failure_probability(beta), failure_probability(risk)
-        ran, tally = self.protocol.checked(tally, reports=reports, forged=forged)
+        ran, tally = self.protocol._that_ran(tally, reports=reports, forged=forged)
         tests = _tests(self.code, ran)
         found = search(self.code, tests, counts or TallyCounts(ran, tally), risk=risk, progress=progress)
         return self._estimate(ran, tests, found, beta=beta, risk=risk)
@@ -178,10 +181,10 @@ class FreeText:
             detection=Detection(limit=limit, risk=risk, longest=self.code.longest, candidates=tuple(found.compared)),
         )
 
-    def _label(self, one: Ended) -> str | Rest:
+    def _label(self, one: Ended) -> str | NoText:
         if one.length:
-            return text_label(self.code.text(one.symbols))
-        return OTHER_TEXTS if one.symbols[0] == OTHER else NO_TEXT
+            return self.code.text(one.symbols)
+        return OTHER_TEXT if one.symbols[0] == OTHER else NO_TEXT
 
 
 class TallyCounts:
