@@ -25,7 +25,7 @@ from shuffledp.collect.reasons import Reason, Refused
 from shuffledp.collect.server.cache import BoundedCache
 from shuffledp.collect.server.http import asking_the_store, on_http_error, on_refused
 from shuffledp.collect.store import CountedBatch, KeptRelease, ListedRelease, TallyStanding, TallyStore
-from shuffledp.collect.task import Task
+from shuffledp.collect.task import AnswerText, Task
 from shuffledp.collect.task.task import BETA, LONGEST_QUESTION
 from shuffledp.collect.web.assets import HEADERS, NO_STORE, Assets, answer, wants_page, web_page
 from shuffledp.collect.web.caches import Histories, LedgerStatus, rendered
@@ -52,7 +52,7 @@ MOST_BATCHES = 200
 _WORDS_BYTES = 2**23
 """Size of the cache of paragraphs about tasks: a thousand tasks."""
 
-_SHOWN_TITLES = ("What is counted", "Guarantee", "Who must be trusted", "Accuracy", "Warning")
+_SHOWN_TITLES = ("What is counted", "Guarantee", "Who must be trusted", "Accuracy", "Limits", "Warning")
 """The paragraphs about a task that stand by themselves; a release says the rest."""
 
 _FOR_EXPERTS = "For experts"
@@ -318,6 +318,7 @@ def _task_context(task: Task, now: datetime) -> dict[str, Any]:
         "users": task.users,
         "honest_users": task.honest_users,
         "protocol": task.protocol_used.name,
+        "texts": isinstance(task.answers, AnswerText),
         "keys": [place.key for place in task.shufflers],
         "analyzer": task.analyzer,
     }

@@ -16,7 +16,7 @@ from shuffledp.collect.server.run import Server, config_of, listening
 from shuffledp.collect.shuffler.app import make_app
 from shuffledp.collect.shuffler.settings import Served, Settings
 from shuffledp.collect.store import open_report_store
-from shuffledp.collect.task import AnswerList, AnswerRange, Place
+from shuffledp.collect.task import AnswerList, Place
 from shuffledp.collect.task.new_task import new_task
 from shuffledp.collect.task.task import Claim
 
