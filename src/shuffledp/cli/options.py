@@ -145,6 +145,10 @@ Top = Annotated[
     ),
 ]
 Force = Annotated[bool, flag("--force", "Overwrite existing files.", panel=RESULT)]
+Block = Annotated[
+    Path | None,
+    option("FILE", "Hide texts that contain a line of this file, ignoring case; =WORD: the whole text.", panel=RESULT),
+]
 Explain = Annotated[bool, flag("--explain", "Print the details too.", panel=RESULT)]
 Json = Annotated[bool, flag("--json", "Print the whole result as JSON.", panel=RESULT)]
 Figure = Annotated[Path | None, option("FILE", "Draw a figure: .svg, .png or .pdf.", panel=RESULT)]

@@ -177,10 +177,12 @@ def _possible(facts: Collected) -> Iterator[str]:
     if code is None:
         yield f"The list of the {counted(facts.answers, 'possible answer')} is public."
         return
-    pieces = f"up to {code.width} characters of a public alphabet" if code.alphabet else "a public list"
+    pieces = "of a public list"
+    if code.alphabet:
+        pieces = f"of {'one character' if code.width == 1 else f'up to {code.width} characters'} of a public alphabet"
     yield (
-        f"Any text of up to {code.longest:,} bytes could be an answer. Nobody listed the possible texts. Each device "
-        f"cut the text into at most {counted(code.levels, 'piece')} of {pieces}."
+        f"Any text of up to {code.longest:,} bytes could be an answer; nobody listed the possible texts. Each device "
+        f"cut the text into at most {counted(code.levels, 'piece')} {pieces}."
     )
     if code.normalisation:
         steps = [_STEPS[step] for step in code.normalisation]

@@ -22,8 +22,11 @@ from shuffledp.collect.task.schema import NONE, OTHER
 from shuffledp.collect.task.task import BETA
 from shuffledp.formatting import ShortRepr
 from shuffledp.histogram.estimate import Row
+from shuffledp.histogram.labels import text_label
 from shuffledp.histogram.tally import Tally
-from shuffledp.protocols.free_text import FreeText
+from shuffledp.histogram.text_code import FIRST_PIECE
+from shuffledp.histogram.text_code import OTHER as OTHER_SYMBOL
+from shuffledp.protocols.free_text import FreeText, TallyCounts
 from shuffledp.protocols.shuffled.hashed import HashedHistogram
 
 LONGEST = 1_000
@@ -80,7 +83,7 @@ def looked_up(task: Task, tallies: Sequence[Tally], answer: str, *, beta: float 
     protocol, together = task.protocol.joined(len(tallies)), reduce(add, tallies)
     assert isinstance(protocol, HashedHistogram)
     if isinstance(task.answers, AnswerText):
-        row = FreeText(code=task.answers.code, protocol=protocol).lookup(together, answer, beta=beta)
+        row = _text(FreeText(code=task.answers.code, protocol=protocol), together, answer, beta=beta)
     else:
         row = _listed(protocol, together, task.bin_of(answer), beta=beta)
     return LookedUp(
@@ -103,9 +106,23 @@ def _listed(protocol: HashedHistogram, tally: Tally, at: int, *, beta: float) ->
     return Row(at, count, int(ends.low[0]), int(ends.high[0]))
 
 
+def _text(search: FreeText, tally: Tally, answer: str, *, beta: float) -> Row:
+    """The estimate of one text, from all levels on which it is counted as a whole."""
+    code, tests, counts = search.code, search.tests, TallyCounts(search.protocol, tally)
+    path = code.path(answer)
+    pieces = sum(symbol >= FIRST_PIECE for symbol in path)
+    levels = range(min(pieces, code.levels - 1), code.levels)
+    values = code.values_at(path)
+    total = np.array([sum(int(counts.count(level, values[[level]])[0]) for level in levels)])
+    estimator = tests.counted(len(levels))
+    (count,), (low, high) = estimator.estimate(total).tolist(), estimator.interval(total, beta=beta)
+    return Row(answer, count, int(low[0]), int(high[0]))
+
+
 def _counted_as(task: Task, answer: str) -> str:
     """The answer as it is counted."""
     if isinstance(task.answers, AnswerText):
-        return str(FreeText.label_of(task.answers.code, answer))
+        first, text = task.answers.path(answer)[0], task.answers.code.normalise(answer)
+        return text_label(text or "") if first >= FIRST_PIECE else OTHER if first == OTHER_SYMBOL else NONE
     at, listed = task.bin_of(answer), task.answers.size
     return answer if at < listed else OTHER if at == listed else NONE
