@@ -12,7 +12,7 @@ from shuffledp.histogram.text_code import FIRST_PIECE, Step
 from shuffledp.protocols.free_text import TextPlan
 from shuffledp.release.limits import USELESS_SHARE
 
-_STEPS = {
+STEPS = {
     Step.TRIM: "spaces at both ends are removed",
     Step.LOWER: "letters become small",
     Step.QUERY: "everything from the first ? or # on is removed",
@@ -39,7 +39,7 @@ def what_is_counted(task: Task, asked: AnswerText) -> str:
 
 
 def _normalisation(asked: AnswerText) -> str:
-    steps = [_STEPS[step] for step in asked.normalisation]
+    steps = [STEPS[step] for step in asked.normalisation]
     changed = ", ".join(["Unicode is normalised (NFC)", *steps])
     return f"A text is changed on the device before it is counted: {changed}."
 
