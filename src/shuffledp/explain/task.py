@@ -114,7 +114,7 @@ def about(task: Task, *, cost: Cost | None = None) -> dict[str, Any]:
         "analyzer": {"address": task.analyzer.address, "key": task.analyzer.key},
         "most_messages": task.most_messages,
         "error": None if task.text_plan else {"beta": BETA, "people": task.protocol.error(BETA).simultaneous},
-        "texts": text_task.about(task.answers, task.text_plan) if isinstance(task.answers, AnswerText) else None,
+        "texts": task.text_plan and text_task.about(task, task.text_plan),
         "cost": cost,
         "warnings": warnings_of(task),
     }

@@ -116,8 +116,10 @@ def warnings(task: Task, plan: TextPlan) -> list[str]:
     return found
 
 
-def about(asked: AnswerText, plan: TextPlan) -> dict[str, Any]:
+def about(task: Task, plan: TextPlan) -> dict[str, Any]:
     """Return the facts about the texts of a task for JSON."""
+    asked = task.answers
+    assert isinstance(asked, AnswerText)
     return {
         "longest": asked.longest,
         "levels": asked.levels,
@@ -127,4 +129,5 @@ def about(asked: AnswerText, plan: TextPlan) -> dict[str, Any]:
         "all_reported": plan.all_reported,
         "risk": plan.risk,
         "beta": plan.beta,
+        "forged_reports": forged_reports(task, plan),
     }
