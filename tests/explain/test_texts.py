@@ -15,6 +15,7 @@ from shuffledp.explain.page import context
 from shuffledp.explain.release import lines
 from shuffledp.formatting import shown
 from shuffledp.histogram.labels import NoText, text_label
+from shuffledp.release.hidden import Blocklist, hide
 from shuffledp.release.release import Release
 from tests.cli.commands import command
 from tests.collect.analyzer.texts import HOSTILE, LONG, RIGHT_TO_LEFT, SCRIPT, tally_of, text_task
@@ -52,6 +53,16 @@ def test_people_without_a_text_come_last_and_are_not_texts(release):
         (NoText("other"), NoText("none")), key=lambda label: -release[label]
     )
     assert context(release)["bars_title"] == f"All {len(HOSTILE)} texts that are shown"
+
+
+def test_a_page_says_what_stands_for_no_text(release):
+    page = " ".join(release.to_html().split())
+    assert (
+        "(other) stands for texts that are too long or have characters that are not counted; (none) stands for no"
+        in page
+    )
+    hidden = hide(release, Blocklist.of(["script"])).to_html()
+    assert "(hidden) stands for texts that the publisher does not show" in hidden
 
 
 def test_a_release_without_texts_says_so(empty):
