@@ -85,7 +85,14 @@ def count_files(
         names = {batch.batch_id for batch in good}
         refused = sum((batch.refused for batch in good), Counter[str]())
         refused += sum((one.refused for one in used if one.batch.batch_id in names), Counter[str]())
-        release = release_of(task, [batch.tally for batch in good], refused=refused, left_out=len(too_few))
+        release = release_of(
+            task,
+            [batch.tally for batch in good],
+            refused=refused,
+            left_out=len(too_few),
+            processes=processes,
+            progress=progress,
+        )
         new = remembered_as(used, names, memory)
         if new:  # remembered before anything is visible
             memory.remember(secrets.token_hex(16), new, partial(machine.write_fingerprints, new))
