@@ -10,8 +10,9 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from shuffledp.collect.reasons import Reason
+from shuffledp.explain.text_task import STEPS
 from shuffledp.formatting import counted, people_at_most, readable, share_at_most
-from shuffledp.histogram.text_code import Step, TextCode
+from shuffledp.histogram.text_code import TextCode
 
 _SHARE = 100
 """The effect of forged reports is given for one report, and for one in a hundred."""
@@ -163,14 +164,6 @@ def _forged(facts: Collected) -> str:
     return f"A forged report could have moved a shown count by at most {people_at_most(one)}{more}{near}."
 
 
-_STEPS: Mapping[Step, str] = {
-    Step.TRIM: "spaces at both ends are removed",
-    Step.LOWER: "capital letters become small ones",
-    Step.QUERY: "everything from the first ? or # on is removed",
-    Step.SLASH: "slashes at the end are removed",
-}
-
-
 def _possible(facts: Collected) -> Iterator[str]:
     """Yield which answers were possible, and how texts were normalised and cut."""
     code = facts.text
@@ -185,7 +178,7 @@ def _possible(facts: Collected) -> Iterator[str]:
         f"cut the text into at most {counted(code.levels, 'piece')} {pieces}."
     )
     if code.normalisation:
-        steps = [_STEPS[step] for step in code.normalisation]
+        steps = [STEPS[step] for step in code.normalisation]
         both = f"{', '.join(steps[:-1])} and {steps[-1]}" if len(steps) > 1 else steps[0]
         yield f"Before a text is counted, {both}."
     yield "A text that is longer or cannot be cut is counted as (other), and no answer as (none)."

@@ -141,7 +141,7 @@ class FreeText:
         `reports` and `forged` are those of every protocol. `counts` counts messages elsewhere than in this process.
         """
         beta, risk = failure_probability(beta), failure_probability(risk)
-        ran, tally = self.protocol.checked(tally, reports=reports, forged=forged)
+        ran, tally = self.protocol._that_ran(tally, reports=reports, forged=forged)
         tests = _tests(self.code, ran)
         found = search(self.code, tests, counts or TallyCounts(ran, tally), risk=risk, progress=progress)
         return self._estimate(ran, tests, found, beta=beta, risk=risk)
