@@ -143,7 +143,9 @@ class FreeText:
         beta, risk = failure_probability(beta), failure_probability(risk)
         ran, tally = self.protocol._that_ran(tally, reports=reports, forged=forged)
         tests = _tests(self.code, ran)
-        found = search(self.code, tests, counts or TallyCounts(ran, tally), risk=risk, progress=progress)
+        found = search(
+            self.code, tests, counts or TallyCounts(ran, tally, threads=processes), risk=risk, progress=progress
+        )
         return self._estimate(ran, tests, found, beta=beta, risk=risk)
 
     def _estimate(self, ran: HashedHistogram, tests: TextTests, found: Found, *, beta: float, risk: float) -> Estimate:
@@ -190,17 +192,17 @@ class FreeText:
 class TallyCounts:
     """Counts of the messages in a tally, in this process."""
 
-    def __init__(self, protocol: HashedHistogram, tally: Tally) -> None:
-        self._protocol, self._tally = protocol, tally
+    def __init__(self, protocol: HashedHistogram, tally: Tally, *, threads: int = 1) -> None:
+        self._protocol, self._tally, self._threads = protocol, tally, threads
         self._level, self._messages = -1, np.empty(0, dtype=np.int64)
 
     def supports(self, level: int, parents: NDArray[np.int64]) -> NDArray[np.int64]:
         """The counts of all values of some parents, as one row for each parent."""
-        return self._protocol.family.supports(self._of(level), parents)
+        return self._protocol.family.supports(self._of(level), parents, threads=self._threads)
 
     def count(self, level: int, values: NDArray[np.int64]) -> NDArray[np.int64]:
         """The counts of some values."""
-        return self._protocol.family.count(self._of(level), values)
+        return self._protocol.family.count(self._of(level), values, threads=self._threads)
 
     def _of(self, level: int) -> NDArray[np.int64]:
         """The messages of a level; those of the last one are kept."""
