@@ -56,7 +56,7 @@ export class Client {
    * Makes the report, durably in the journal before it is handed out, and shows this one time what is inside. Once
    * there is one, it is always the same, whatever the answer, and nobody can see what is inside: `messages` is null.
    * @param {unknown} value
-   * @returns {Promise<{messages: number[] | null, report: Uint8Array, time: number | null, madeBefore: boolean}>}
+   * @returns {Promise<{messages: import("./task.js").Message[] | null, report: Uint8Array, time: number | null, madeBefore: boolean}>}
    */
   async prepare(value) {
     checkGiven(arguments);
