@@ -143,7 +143,7 @@ def fewer_rows(target: Target, *, beta: float, most: float, listed: bool) -> Row
         if row.problem or row.messages <= most:
             break
         # the number of buckets is a prime, so that there are slightly more dummies than wanted
-        dummies = max(LEAST_DUMMIES, dummies * (most - values) / (row.messages - values))
+        dummies = max(LEAST_DUMMIES, 0.995 * dummies * (most - values) / (row.messages - values))
     return Rows((row,), made)
 
 
