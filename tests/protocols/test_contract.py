@@ -22,6 +22,7 @@ from shuffledp.histogram.shuffle import run, shuffle
 from shuffledp.histogram.tally import Tally
 from shuffledp.protocols import CATALOGUE, MessageProtocol, Target
 from shuffledp.protocols.central import Curator
+from shuffledp.protocols.protocol import decoded
 from tests.oracles.goodness import FALSE_FAILURE_RATE, same_distribution_p_value
 
 COUNTS = np.array([70, 40, 20, 0])
@@ -76,6 +77,11 @@ def other_noise(name):
 def columns(tally):
     """The counts of a tally, with one column for each kind of message."""
     return tally.counts.reshape(len(tally), -1).ravel()
+
+
+def counted(protocol, messages):
+    """The counts of messages in the form that has the same symbols for all of them."""
+    return columns(decoded(protocol, protocol.tally(messages)))
 
 
 def same_distribution(one, other):
@@ -165,7 +171,7 @@ def test_an_error_about_honest_people_names_them(name):
 def test_sampled_tallies_and_messages_follow_one_distribution(name):
     """And the tally of another noise is detected."""
     protocol, rng = protocol_of(name), np.random.default_rng(70)
-    vectorised = [columns(protocol.tally(shuffle(protocol.randomize(VALUES, rng=rng), rng=rng))) for _ in range(RUNS)]
+    vectorised = [counted(protocol, shuffle(protocol.randomize(VALUES, rng=rng), rng=rng)) for _ in range(RUNS)]
     drawn = [columns(protocol.sample_tally(COUNTS, rng=rng)) for _ in range(RUNS)]
     assert same_distribution(vectorised, drawn)
     other = other_noise(name)
@@ -177,8 +183,8 @@ def deviations(protocol, alone, value, rng):
 
     In standard deviations, of which the larger one of what is seen and of coins with that mean counts.
     """
-    single = np.array([columns(protocol.tally(alone.randomize(value, rng=rng))) for _ in range(CALLS)], dtype=float)
-    many = columns(protocol.tally(protocol.randomize(np.full(4 * CALLS, value), rng=rng))) / (4 * CALLS)
+    single = np.array([counted(protocol, alone.randomize(value, rng=rng)) for _ in range(CALLS)], dtype=float)
+    many = counted(protocol, protocol.randomize(np.full(4 * CALLS, value), rng=rng)) / (4 * CALLS)
     variance = np.maximum(single.var(axis=0), many * (1 - np.minimum(many, 1)) + 1e-9)
     return float((np.abs(single.mean(axis=0) - many) / np.sqrt(variance * (1 + 1 / 4) / CALLS)).max())
 

@@ -35,7 +35,7 @@ from shuffledp.errors import DataError, MissingExtraError
 from shuffledp.histogram.shuffle import shuffle
 from shuffledp.histogram.tally import Tally
 from shuffledp.progress import Progress, quiet
-from shuffledp.protocols.protocol import MessageProtocol
+from shuffledp.protocols.protocol import MessageProtocol, decoded
 from shuffledp.randomness import generator, random_words
 
 _INTERRUPTED = "Query interrupted"
@@ -185,10 +185,10 @@ class InProcess:
         """
         at_once = max(1, min(_ROWS_AT_ONCE, int(_MESSAGES_AT_ONCE / protocol.messages_per_user.expected)))
         nobody = np.empty((0, 1) if self._source.in_sets else 0, dtype=np.int64)
-        total, done = protocol.tally(protocol.randomize(nobody)), 0
+        total, done = decoded(protocol, protocol.tally(protocol.randomize(nobody))), 0
 
         def one_batch(bins: NDArray[np.int64]) -> Tally:
-            return protocol.tally(shuffle(protocol.randomize(bins)))
+            return decoded(protocol, protocol.tally(shuffle(protocol.randomize(bins))))
 
         cores = os.cpu_count() or 1
         pool = ThreadPoolExecutor(cores)

@@ -25,10 +25,11 @@ from shuffledp.data.source import Source, is_spark
 from shuffledp.data.spark_files import read_json_lines, read_parquet, read_separated_text
 from shuffledp.data.spark_session import clear_errors, needs_spark, open_session
 from shuffledp.errors import DataError, ParameterError
+from shuffledp.estimators.hashed_values import DecodedTally
 from shuffledp.histogram.shuffle import MOST_BUCKETS, deal, shuffle
 from shuffledp.histogram.tally import Tally
 from shuffledp.progress import Progress, quiet
-from shuffledp.protocols.protocol import MessageProtocol
+from shuffledp.protocols.protocol import MessageProtocol, decoded
 from shuffledp.randomness import keyed, random_words
 
 _MESSAGES_AT_ONCE = 1 << 20
@@ -36,6 +37,9 @@ _BUCKET = 1 << 22
 """The approximate number of messages in a bucket of the shuffle, which one task holds as a whole."""
 
 _FEWEST_BUCKETS = 1 << 4
+_NUMBER = -1
+"""Stands for the number of messages among decoded ones, which are values."""
+
 _CHOOSE, _SEND = 0, 1
 """The purpose of a task's randomness, so that no two kinds of tasks share a key."""
 
@@ -143,6 +147,9 @@ class Spark:
         buckets = min(MOST_BUCKETS, max(_FEWEST_BUCKETS, 1 << int(total / _BUCKET).bit_length()))
         at_once = max(1, int(_MESSAGES_AT_ONCE / protocol.messages_per_user.expected))
 
+        nobody = np.empty((0, 1) if self._source.in_sets else 0, dtype=np.int64)
+        decodes = isinstance(decoded(protocol, protocol.tally(protocol.randomize(nobody))), DecodedTally)
+
         bins_of = partial(in_rows, encode=None if self._in_chosen_sets else encode, marker=last_value(protocol))
         if not self._source.in_sets:
             bins_of = partial(_first_column, encode=encode)
@@ -163,6 +170,9 @@ class Spark:
                     parts[bucket].append(np.frombuffer(messages, dtype=np.int64))
             if parts:
                 tally = Tally.of(np.concatenate([shuffle(dealt) for dealt in parts.values()]))
+                if decodes:  # here, since the messages of many people do not fit the driver
+                    yield _batch(message=np.array([_NUMBER]), count=np.array([tally.total]))
+                    tally = decoded(protocol, tally)
                 yield _batch(message=tally.symbols, count=tally.counts)
 
         self._progress("sending messages", 0.0)
@@ -174,7 +184,12 @@ class Spark:
             # [message, sum(count): one row for each message]
             result = counted.groupBy("message").sum("count").toArrow()
         self._progress("sending messages", 1.0)
-        return protocol.tally(Tally(result.column(0).to_numpy(), result.column(1).to_numpy()))
+        counts = Tally(result.column(0).to_numpy(), result.column(1).to_numpy())
+        if not decodes:
+            return protocol.tally(counts)
+        values = counts.pick(counts.symbols != _NUMBER).dense(bins=protocol.bins)
+        number = int(counts.counts[counts.symbols == _NUMBER].sum())
+        return DecodedTally(values.symbols, values.counts, messages=number)
 
     def close(self) -> None:
         """Stop the Spark session if this engine started it."""

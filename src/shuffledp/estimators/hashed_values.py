@@ -12,7 +12,7 @@ exactly, since every message has a seed of its own. As in `ChanceSupports`, less
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,6 +28,27 @@ from shuffledp.noise.sum import Sum
 MOST_VALUES = 1 << 26
 """The most values that are counted at once, with a counter of eight bytes each."""
 
+_AT_ONCE = 1 << 20
+"""Messages that are decoded together, so that the memory does not grow with their number."""
+
+_NEAR_WHOLE = 1e-3
+"""The largest distance of a number of messages, computed from an estimate, to a whole number."""
+
+
+@dataclass(frozen=True, eq=False)
+class DecodedTally(Tally):
+    """The number of messages consistent with each value, in place of the messages themselves.
+
+    It is as small as the domain, and decoded parts of the messages add up.
+    """
+
+    def __add__(self, other: Tally) -> Tally:
+        """Add the counts of other messages, which are decoded too."""
+        if not isinstance(other, DecodedTally):
+            raise DataError("a decoded tally and messages cannot be added: decode the messages first")
+        added = super().__add__(other)
+        return DecodedTally(added.symbols, added.counts, complete=added.complete, messages=added.messages)
+
 
 @dataclass(frozen=True, kw_only=True)
 class HashedValues(ChanceSupports):
@@ -38,14 +59,37 @@ class HashedValues(ChanceSupports):
 
     def statistic(self, tally: Tally) -> Tally:
         """The number of messages consistent with every value."""
+        if isinstance(tally, DecodedTally):
+            return tally
         if self.bins > MOST_VALUES:
-            raise DataError(f"{readable(self.bins)} values are too many to count all of them: look up some of them")
-        supports = self.family.supports(messages_in(tally), np.arange(self.family.parents)).ravel()[: self.bins]
-        return replace(tally, symbols=np.arange(self.bins), counts=supports)
+            raise DataError(
+                f"a domain of {readable(self.bins)} values is too large to count all of them, at most "
+                f"{MOST_VALUES:,}: look up some of them"
+            )
+        messages, parents = messages_in(tally), np.arange(self.family.parents)
+        supports = np.zeros(self.bins, dtype=np.int64)
+        for start in range(0, messages.size, _AT_ONCE):
+            supports += self.family.supports(messages[start : start + _AT_ONCE], parents).ravel()[: self.bins]
+        return DecodedTally(np.arange(self.bins), supports, messages=messages.size, drawn=tally.drawn)
 
     def statistic_of(self, tally: Tally, values: NDArray[np.int64]) -> Tally:
         """The number of messages consistent with some values."""
-        return replace(tally, symbols=values, counts=self.family.count(messages_in(tally), values), complete=False)
+        if isinstance(tally, DecodedTally):
+            return tally.pick(values)
+        messages = messages_in(tally)
+        counts = np.zeros(values.size, dtype=np.int64)
+        for start in range(0, messages.size, _AT_ONCE):
+            counts += self.family.count(messages[start : start + _AT_ONCE], values)
+        return DecodedTally(values, counts, complete=False, messages=messages.size, drawn=tally.drawn)
+
+    def supports_of(self, estimates: NDArray[np.float64]) -> NDArray[np.int64]:
+        """The numbers of consistent messages that give these estimates; the inverse of `estimate`."""
+        shift = -self.estimate(np.zeros(1, dtype=np.int64))[0]
+        supports = (estimates + shift) * (1 - self.probability)
+        nearest = np.rint(supports)
+        if not np.all(np.abs(supports - nearest) < _NEAR_WHOLE):
+            raise DataError("these estimates were adjusted or rounded: look up values in a release as it was made")
+        return np.asarray(nearest, dtype=np.int64)
 
     def estimate(self, supports: NDArray[np.int64]) -> NDArray[np.float64]:
         """(supports - N / q - E[dummies]) / (1 - 1 / q)."""

@@ -66,11 +66,11 @@ class HashFamily:
             raise ParameterError(f"seeds must be modulus^{self.digits} or {EXPANDED_SEEDS}, got {readable(self.seeds)}")
 
     @classmethod
-    def of(cls, *, modulus: int, values: int, pieces: int | None = None) -> HashFamily:
-        """Return the family with all coefficients as seeds, if its messages fit into one machine integer."""
+    def of(cls, *, modulus: int, values: int, pieces: int | None = None, levels: int = 1) -> HashFamily:
+        """Return the family with all coefficients as seeds, if messages of all levels fit into a machine integer."""
         pieces = modulus if pieces is None else pieces
         every = modulus ** (1 + _length(_parents(values, pieces) - 1, modulus))
-        fits = every * modulus <= MOST_MESSAGES
+        fits = levels * every * modulus <= MOST_MESSAGES
         return cls(modulus=modulus, values=values, pieces=pieces, seeds=every if fits else EXPANDED_SEEDS)
 
     @property

@@ -32,6 +32,7 @@ from shuffledp.protocols import (
     BlanketHistogram,
     BlanketSum,
     DummyHistogram,
+    HashedHistogram,
     Histogram,
     LaplaceHistogram,
     PrivateCoinHistogram,
@@ -199,6 +200,17 @@ def _private_coin(protocol: PrivateCoinHistogram, target: Target) -> Truth:
     return Truth(float(own @ gain @ other))
 
 
+def _hashed(protocol: HashedHistogram, target: Target) -> Truth:
+    """E[(N - e^epsilon N')_+] / rate for the dummies N and N' on two graphs that share every q-th pair."""
+    rate, ratio = protocol.dummies.rate * target.honest / target.users, float(_ratio(target))
+    both = 1 / protocol.family.modulus
+    alone, shared = (pairs.compound_poisson(rate * part, np.ones(1), most=_FARTHEST) for part in (1 - both, both))
+    alone, shared = (listed[: int(np.flatnonzero(listed > NEVER)[-1]) + 1] for listed in (alone, shared))
+    own, other = np.arange(alone.size)[:, None], np.arange(alone.size)[None, :]
+    gains = (alone @ np.maximum(own + common - ratio * (other + common), 0.0) @ alone for common in range(shared.size))
+    return Truth(sum(chance * gain for chance, gain in zip(shared.tolist(), gains, strict=True)) / rate)
+
+
 def _from_zero(trials: int, probability: float) -> NDArray[np.float64]:
     """The binomial probabilities from 0 on, without the negligible upper tail."""
     distribution = pairs.binomial(trials, probability)
@@ -362,6 +374,7 @@ ORACLES: dict[type, Oracle] = {
     SparseHistogram: _sparse,
     PublicCoinHistogram: _public_coin,
     PrivateCoinHistogram: _private_coin,
+    HashedHistogram: _hashed,
     BlanketHistogram: _blanket,
     BlanketSum: _blanket,
     AmplifiedOracle: _amplified,

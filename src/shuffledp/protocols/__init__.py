@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from shuffledp.protocols.shuffled.amplified import AmplifiedOracle
     from shuffledp.protocols.shuffled.blanket import BlanketHistogram
     from shuffledp.protocols.shuffled.dummy import DummyHistogram
+    from shuffledp.protocols.shuffled.hashed import HashedHistogram
     from shuffledp.protocols.shuffled.histogram import Histogram
     from shuffledp.protocols.shuffled.private_coin import PrivateCoinHistogram
     from shuffledp.protocols.shuffled.public_coin import PublicCoinHistogram
@@ -61,6 +62,7 @@ __getattr__, __dir__ = lazy_names(
         "shuffled.amplified": ("AmplifiedOracle",),
         "shuffled.blanket": ("BlanketHistogram",),
         "shuffled.dummy": ("DummyHistogram",),
+        "shuffled.hashed": ("HashedHistogram",),
         "shuffled.histogram": ("Histogram",),
         "shuffled.private_coin": ("PrivateCoinHistogram",),
         "shuffled.public_coin": ("PublicCoinHistogram",),
@@ -83,6 +85,7 @@ __all__ = [
     "DummyHistogram",
     "Entry",
     "HadamardResponse",
+    "HashedHistogram",
     "Histogram",
     "HistogramProtocol",
     "LaplaceHistogram",

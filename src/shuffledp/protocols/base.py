@@ -220,11 +220,19 @@ class BaseHistogram(ShortRepr, ABC):
         and missing ones as long as the honest people alone could have sent the rest. The guarantee then still holds,
         but the intervals assume that everyone follows the protocol.
         """
+        domain = self._labelled(domain)
+        beta = failure_probability(beta)
+        ran, tally = self._that_ran(tally, reports=reports, forged=forged)
+        estimate = read(
+            ran.estimator, tally, bins=self.bins, beta=beta, guarantee=ran.guarantee, about=ran.facts, domain=domain
+        )
+        return replace(estimate, values_per_person=self.values_per_person, padding_bins=self.padding_bins)
+
+    def _that_ran(self, tally: Tally, *, reports: int | None, forged: bool = False) -> tuple[Self, Tally]:
+        """The protocol of the people who reported, and the tally as it is estimated; refuse one that does not fit."""
         check_tally(tally, Tally)
         if tally.kinds != self.kinds:
             raise DataError(f"a tally of {self.kinds} kinds of messages is needed, got {tally.kinds}")
-        domain = self._labelled(domain)
-        beta = failure_probability(beta)
         ran = self.for_reports(reports)._as_kept
         if forged:
             tally = ran._with_forged(tally)
@@ -232,10 +240,7 @@ class BaseHistogram(ShortRepr, ABC):
             ran._check_number(tally)
         if reports is None and not tally.drawn:
             ran._check_participation(tally)
-        estimate = read(
-            ran.estimator, tally, bins=self.bins, beta=beta, guarantee=ran.guarantee, about=ran.facts, domain=domain
-        )
-        return replace(estimate, values_per_person=self.values_per_person, padding_bins=self.padding_bins)
+        return ran, tally
 
     def _labelled(self, domain: Domain | None) -> Domain | None:
         """The domain with a label for every bin, including the padding bins."""

@@ -168,3 +168,16 @@ class MessageProtocol(HistogramProtocol, Protocol):
 
     def tally(self, messages: Any) -> Tally:
         """Count the messages per symbol; counts of parts of the messages add up."""
+
+
+@runtime_checkable
+class Decodes(Protocol):
+    """A protocol whose messages of many people take more memory than the counts that its estimator makes of them."""
+
+    def decode(self, tally: Tally) -> Tally:
+        """Return the counts of the estimator in place of the messages; counts of parts of the messages add up."""
+
+
+def decoded(protocol: MessageProtocol, tally: Tally) -> Tally:
+    """Return the tally of some messages in its smallest form."""
+    return protocol.decode(tally) if isinstance(protocol, Decodes) else tally

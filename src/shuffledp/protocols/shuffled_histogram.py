@@ -163,8 +163,8 @@ class ShuffledHistogram(BaseHistogram):
             <= participation.most_people(statistic, self.participation_cumulant)
         ):
             raise DataError(
-                f"{tally.total} messages do not fit {self.users} people in {readable(self.bins)} bins, who send about "
-                f"{self.users * self.messages_per_user.expected:.0f}; give the number who reported as reports="
+                f"{_number(tally)} messages do not fit {self.users} people in {readable(self.bins)} bins, who send "
+                f"about {self.users * self.messages_per_user.expected:.0f}; give the number who reported as reports="
             )
 
     def _check_participation(self, tally: Tally) -> None:

@@ -13,8 +13,10 @@ If people hold one value on each of several `levels`, each level has its own mes
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
-from functools import cached_property
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from functools import cached_property, reduce
+from operator import add
 from typing import Any, Self
 
 import numpy as np
@@ -25,26 +27,39 @@ from shuffledp.accounting.curve import Curve
 from shuffledp.accounting.hashed_curve import HashedCurve, poisson
 from shuffledp.accounting.rounding import SHARE_OF_A_RATE
 from shuffledp.errors import DataError, ParameterError
-from shuffledp.estimators.hashed_values import HashedValues
+from shuffledp.estimators.hashed_values import MOST_VALUES, DecodedTally, HashedValues
+from shuffledp.formatting import readable
+from shuffledp.histogram.domain import Domain
+from shuffledp.histogram.estimate import Estimate
 from shuffledp.histogram.facts import NoiseFacts, NoiseKind
-from shuffledp.histogram.hash_family import MOST_MODULUS, HashFamily, next_prime
+from shuffledp.histogram.hash_family import MOST_MESSAGES, MOST_MODULUS, HashFamily, next_prime
 from shuffledp.histogram.inputs import check_bins
 from shuffledp.histogram.shuffle import concatenate
 from shuffledp.histogram.tally import Tally
 from shuffledp.noise import CompoundPoisson
 from shuffledp.noise.binomial import GRID_BITS
 from shuffledp.noise.compound_poisson import LARGEST_RATE, SIZE_GRID, Clusters
+from shuffledp.protocols.base import read
 from shuffledp.protocols.protocol import MessageCount, bits_to_name
 from shuffledp.protocols.shuffled_histogram import ShuffledHistogram
 from shuffledp.protocols.target import Target
 from shuffledp.randomness import generator
-from shuffledp.validation import real, whole
+from shuffledp.validation import failure_probability, real, whole
 
 DUMMIES = 4.0
 """The default number of dummies for each value of a person: the standard deviation is then 1.12 times the least."""
 
 MOST_DUMMIES = 1000.0
 MOST_LEVELS = 64
+
+MOST_LOOKED_UP = 10**6
+"""The most values that are looked up at once."""
+
+_AT_ONCE = 1 << 20
+"""Messages that are made together where only their counts are kept."""
+
+_MAKING, _FINDING = 500.0, 30.0
+"""The approximate number of elementary steps to make a message, and to find the consistent value of one parent."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -67,6 +82,8 @@ class HashedHistogram(ShuffledHistogram):
             raise ParameterError("dummies must come one at a time")
         if not 1 <= whole("levels", self.levels) <= MOST_LEVELS:
             raise ParameterError(f"levels must be 1 to {MOST_LEVELS}, got {self.levels}")
+        if self.alphabet > MOST_MESSAGES:
+            raise ParameterError(f"family must have at most 2^62 messages on all levels, got {self.alphabet}")
         if self.values_per_person > 1 and (self.levels > 1 or self.family.expanded):
             raise ParameterError("values_per_person must be 1 with several levels, or with expanded seeds")
 
@@ -96,7 +113,7 @@ class HashedHistogram(ShuffledHistogram):
         modulus = next_prime(max(pieces, 2, min(MOST_MODULUS // 2, math.ceil(dummies * target.honest / rate))))
         return cls(
             **target.settled,
-            family=HashFamily.of(modulus=modulus, values=target.cells, pieces=pieces),
+            family=HashFamily.of(modulus=modulus, values=target.cells, pieces=pieces, levels=levels),
             dummies=poisson(rate * (1 + SHARE_OF_A_RATE) * target.users / target.honest),
             guarantee=target.guarantee("computed as an upper bound"),
             levels=levels,
@@ -139,6 +156,21 @@ class HashedHistogram(ShuffledHistogram):
         """Bits of a level, a seed and a bucket."""
         return bits_to_name(self.alphabet)
 
+    @property
+    def samples_exactly(self) -> bool:
+        """Whether counts of values are enough to sample a tally; people's paths through several levels are not."""
+        return self.levels == 1
+
+    @property
+    def drawing_cost(self) -> float:
+        """The steps of making and decoding messages."""
+        number = self.users * self.messages_per_user.expected
+        return number * (_MAKING + _FINDING * min(self.family.parents, self.bins))
+
+    def participation_statistic(self, tally: Tally) -> float:
+        """The number of messages, also of a decoded tally."""
+        return tally.total if tally.messages is None else tally.messages
+
     def participation_cumulant(self, tilts: NDArray[np.float64]) -> NDArray[np.float64]:
         """The cumulant of the values and a Poisson number of dummies."""
         return self._real * tilts + self._dummies_each * np.expm1(tilts)
@@ -164,10 +196,55 @@ class HashedHistogram(ShuffledHistogram):
 
     def tally(self, messages: ArrayLike | Tally) -> Tally:
         """Count equal messages; the estimator finds the values that they are consistent with."""
+        if isinstance(messages, DecodedTally):
+            return messages
         counted = messages if isinstance(messages, Tally) else Tally.of(concatenate(messages).astype(np.int64))
         check_bins(counted.symbols, bins=self.alphabet, what="message")
         order = np.argsort(counted.symbols, kind="stable")
         return Tally(counted.symbols[order].astype(np.int64), counted.counts[order], messages=counted.total)
+
+    def decode(self, tally: Tally) -> Tally:
+        """Count the messages consistent with each value, which takes less memory than the messages of many people."""
+        return self.estimator.statistic(tally) if self.levels == 1 and self.bins <= MOST_VALUES else tally
+
+    def lookup(
+        self,
+        tally: Tally,
+        values: ArrayLike,
+        *,
+        beta: float = 0.05,
+        reports: int | None = None,
+        domain: Domain | None = None,
+    ) -> Estimate:
+        """Estimate the counts of some values only, with intervals that hold for all of them at once.
+
+        They are narrower than the intervals of all values. Choose the values without looking at their estimates: an
+        interval of the largest of many estimates fails more often. The result is an estimate of a domain of exactly
+        these values, in the same order. `domain` gives the labels of all bins.
+        """
+        bins = np.atleast_1d(np.asarray(values))
+        check_looked_up(bins.size)
+        check_bins(bins, bins=self.bins, what="value")
+        beta, domain = failure_probability(beta), self._labelled(domain)
+        labels = bins.astype(np.int64) if domain is None else domain.decode(bins)
+        ran, tally = self._that_ran(tally, reports=reports)
+        found = ran.estimator.statistic_of(tally, bins.astype(np.int64)).renamed(np.arange(bins.size))
+        estimate = read(
+            ran.estimator,
+            found,
+            bins=bins.size,
+            beta=beta,
+            guarantee=ran.guarantee,
+            about=ran.facts,
+            domain=Domain.of(labels),  # refuses a repeated value
+        )
+        return replace(
+            estimate,
+            bins=self.bins,
+            values_per_person=self.values_per_person,
+            per_bin=replace(estimate.per_bin, unreported_high=ran.users),
+            simultaneous=replace(estimate.simultaneous, unreported_high=ran.users),
+        )
 
     def level(self, tally: Tally, level: int) -> Tally:
         """The messages of one level, as messages of a protocol with one level."""
@@ -189,15 +266,37 @@ class HashedHistogram(ShuffledHistogram):
     def _clusters(self) -> Clusters:
         return Clusters(distribution=self.dummies, users=self.users, bins=self.family.modulus * self.levels)
 
+    def _hashed(self, values: NDArray[np.int64], rng: np.random.Generator) -> NDArray[np.int64]:
+        """The values under fresh seeds."""
+        seeds = rng.integers(0, self.family.seeds, size=values.size)
+        return np.asarray(seeds * self.family.modulus + self.family.buckets(seeds, values))
+
     def _send(self, people: NDArray[np.int64], rng: np.random.Generator) -> NDArray[Any]:
         """Send the values under fresh seeds, then all dummies."""
-        values = people.ravel()
-        seeds = rng.integers(0, self.family.seeds, size=values.size)
-        own = seeds * self.family.modulus + self.family.buckets(seeds, values)
+        own = self._hashed(people.ravel(), rng)
         if self.levels > 1:
             own += np.tile(np.arange(self.levels) * self.family.messages, people.shape[0])
         number = self._clusters.draw_number(people.shape[0], rng=rng)
         return np.concatenate([own, rng.integers(0, self.alphabet, size=number)])
+
+    def _draw(self, truth: Tally, rng: np.random.Generator) -> Tally:
+        """Make the messages of all people part by part, and count those consistent with each value.
+
+        Each value is hashed by itself and dummies do not depend on values, so the counts of values are enough.
+        """
+        if self.levels > 1:
+            raise ParameterError("levels must be 1 to sample a tally of counts: make the messages of several levels")
+        return reduce(add, (self.decode(Tally.of(part)) for part in self._in_parts(truth, rng)))
+
+    def _in_parts(self, truth: Tally, rng: np.random.Generator) -> Iterator[NDArray[np.int64]]:
+        """The messages of all values, then all dummies."""
+        held = truth.counts.cumsum()
+        for start in range(0, truth.total, _AT_ONCE):
+            at = np.searchsorted(held, np.arange(start, min(start + _AT_ONCE, truth.total)), side="right")
+            yield self._hashed(truth.symbols[at].astype(np.int64), rng)
+        number = self._clusters.draw_number(self.users, rng=rng)
+        for start in range(0, number, _AT_ONCE):
+            yield rng.integers(0, self.alphabet, size=min(_AT_ONCE, number - start))
 
     def _noise_of(self, people: int) -> dict[str, Any]:
         return {"dummies": self.dummies.share(people, of=self.users)}
@@ -213,6 +312,12 @@ def checked_dummies(dummies: float) -> float:
     if not 0.01 <= number <= MOST_DUMMIES:
         raise ParameterError(f"dummies must be 0.01 to {MOST_DUMMIES:g} for each value, got {number:g}")
     return number
+
+
+def check_looked_up(number: int) -> None:
+    """Refuse an empty list of values to look up, and one that is too long."""
+    if not 1 <= number <= MOST_LOOKED_UP:
+        raise ParameterError(f"values must be 1 to {MOST_LOOKED_UP:,} values to look up, got {readable(number)}")
 
 
 def _rate(target: Target, *, values: int, shared: float) -> float:
