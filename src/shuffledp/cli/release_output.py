@@ -41,9 +41,11 @@ from shuffledp.explain.release import (
     evaluation_sentence,
     lines,
     more_values,
+    nothing_shown,
     paragraphs,
     share_interval,
     title,
+    values_shown,
     warning_sentences,
 )
 from shuffledp.explain.series import Series, is_condensed, series_of, text_series
@@ -204,7 +206,7 @@ def _save(release: Release, out: Iterable[Path]) -> tuple[list[Path], BaseExcept
 def _show(release: Release, *, top: int | None, explain: bool | None) -> None:
     estimate = release.estimate
     everybody = counted(estimate.people, "person", things="people")
-    print_title(f"{title(release)} of {everybody}: {counted(estimate.values_shown, 'value')} shown")
+    print_title(f"{title(release)} of {everybody}: {values_shown(estimate)} shown")
     if isinstance(estimate, OrderedEstimate):
         show_quantiles(estimate)
     if len(estimate):
@@ -215,7 +217,7 @@ def _show(release: Release, *, top: int | None, explain: bool | None) -> None:
         room = int(min(_WIDEST_BAR, width() - without - _FRAME))
         print_whole(table.drawn(room if room >= _NARROWEST_BAR else 0))
     if not estimate.values_shown:
-        print_sentence("No value is frequent enough to be shown.")
+        print_sentence(nothing_shown(estimate))
     show_two_way(estimate, column=release.column)
     if release.evaluation is not None:
         print_sentence(_comparison(release))

@@ -20,7 +20,14 @@ if TYPE_CHECKING:
     from shuffledp.collect.simulation.crowd import CrowdResult, send_crowd
     from shuffledp.collect.task.guarantee import Promise
     from shuffledp.collect.task.new_task import new_task
-    from shuffledp.collect.task.schema import AnswerList, AnswerRange, AnswersElsewhere
+    from shuffledp.collect.task.schema import (
+        AnswerList,
+        AnswerRange,
+        AnswersElsewhere,
+        AnswerText,
+        PieceAlphabet,
+        PieceList,
+    )
     from shuffledp.collect.task.task import Place, Task, read_task
 
 _load, __dir__ = lazy_names(
@@ -43,7 +50,10 @@ _load, __dir__ = lazy_names(
         "task.schema": (
             "AnswerList",
             "AnswerRange",
+            "AnswerText",
             "AnswersElsewhere",
+            "PieceAlphabet",
+            "PieceList",
         ),
         "task.task": (
             "Place",
@@ -69,10 +79,13 @@ def __getattr__(name: str) -> Any:
 __all__ = [
     "AnswerList",
     "AnswerRange",
+    "AnswerText",
     "AnswersElsewhere",
     "Client",
     "CrowdResult",
     "KeyPair",
+    "PieceAlphabet",
+    "PieceList",
     "Place",
     "Promise",
     "Reason",

@@ -236,8 +236,8 @@ class ChanceSupports:
         nearest = np.clip(np.rint(self.estimate(supports)), 0, self.people).astype(np.int64)
         low, high = np.full(supports.shape, self.people + 1), np.full(supports.shape, -1)
         for block in self.blocks:
-            most_others = first_high(block.at_fewest, _exceeds(block.at_fewest.window.above, beta / 2))
-            fewest_others = last_low(block.at_most, _exceeds(block.at_most.window.below, beta / 2))
+            most_others = first_high(block.at_fewest, exceeds(block.at_fewest.window.above, beta / 2))
+            fewest_others = last_low(block.at_most, exceeds(block.at_most.window.below, beta / 2))
             first = np.maximum(supports - most_others, block.fewest)
             last = np.minimum(supports - fewest_others, block.most)
             possible = first <= last
@@ -246,5 +246,6 @@ class ChanceSupports:
         return np.where(high < 0, nearest, low), np.where(high < 0, nearest, high)
 
 
-def _exceeds(tail: Callable[[int], float], risk: float) -> Callable[[int], bool]:
+def exceeds(tail: Callable[[int], float], risk: float) -> Callable[[int], bool]:
+    """Tell whether a tail has more than this risk."""
     return lambda bound: tail(bound) > risk

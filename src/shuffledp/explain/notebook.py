@@ -50,4 +50,4 @@ def cell(
 
 def unseen(estimate: Estimate) -> int | None:
     """The most people with a value that is not shown; None if every value is shown."""
-    return estimate.simultaneous.unreported_high if estimate.estimator == "truncated" else None
+    return estimate.simultaneous.unreported_high if not estimate.reports_all else None

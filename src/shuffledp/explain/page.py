@@ -14,16 +14,19 @@ from shuffledp.explain.distribution import distribution_section
 from shuffledp.explain.heat_map import can_be_mapped, heat_map
 from shuffledp.explain.html import render
 from shuffledp.explain.notebook import unseen
-from shuffledp.explain.privacy import Protection
+from shuffledp.explain.privacy import Protection, one_in
 from shuffledp.explain.release import (
     NEGATIVE,
     evaluation_sentence,
     messages_made,
     note_sentences,
+    nothing_shown,
+    noun,
     possible_values,
     share_interval,
     story,
     title,
+    values_shown,
     warning_sentences,
 )
 from shuffledp.explain.series import about_series, html_series, series_of
@@ -93,7 +96,7 @@ def _pictures(release: Release) -> dict[str, Any]:
     drawn = estimate.rows_to_show(MOST_BARS) if all_fit or series is None else []
     return {
         "series": None if series is None else html_series(series, column=release.column),
-        "series_title": f"All {estimate.values_shown:,} values that are shown, in order",
+        "series_title": f"All {estimate.values_shown:,} {noun(estimate)}s that are shown, in order",
         "about_series": None if series is None else about_series(series, unreported_high=unseen(estimate)),
         "bars_title": bars_title(release),
         "bars": html_bars(drawn, column=release.column) if drawn else None,
@@ -106,17 +109,21 @@ def headline(release: Release) -> list[tuple[str, str]]:
     """Return the most important numbers, each with its meaning."""
     estimate = release.estimate
     sure = f"with probability {confidence_level(estimate.beta)}"
-    seen = "it is shown" if estimate.estimator == "truncated" else "it stands out from a value that nobody holds"
-    same = "people with the same value" if estimate.cap is None else "people counted with the same value"
+    seen = "it stands out from a value that nobody holds" if estimate.reports_all else "it is shown"
+    what = noun(estimate)
+    same = f"people with the same {what}" if estimate.cap is None else f"people counted with the same {what}"
     numbers = [
         (f"{estimate.people:,}", "person took part" if estimate.people == 1 else "people took part"),
         *_who_passes(release),
-        (f"{estimate.values_shown:,}", "value is shown" if estimate.values_shown == 1 else "values are shown"),
+        (f"{estimate.values_shown:,}", f"{what} is shown" if estimate.values_shown == 1 else f"{what}s are shown"),
         (f"{release.detection_limit:,} or more", f"{same}: {seen}, {sure}"),
     ]
     if len(estimate):  # of this very release; `release.error` was known before it, for any data
         off = f"people: the largest error of a shown {'' if estimate.cap is None else 'capped '}number, {sure}"
         numbers.append((f"± {at_most(estimate.largest_distance)}", off))
+    if estimate.detection is not None:
+        chance = f"or less: the chance that any {what} shown is held by no honest person"
+        numbers.append((one_in(estimate.detection.risk), chance))
     if estimate.cap is not None:
         one = estimate.cap.values == 1
         each = "value of each person counts" if one else "values of each person count"
@@ -140,13 +147,13 @@ def bars_title(release: Release) -> str:
 
 
 def _which_bars(release: Release) -> str:
-    number = release.estimate.values_shown
+    number, what = release.estimate.values_shown, noun(release.estimate)
     if not number:
-        return "No value is frequent enough to be shown"
+        return nothing_shown(release.estimate).removesuffix(".")
     drawn = values_among(row.label for row in release.estimate.rows_to_show(MOST_BARS))
     if drawn == number:
-        return "The one value that is shown" if number == 1 else f"All {number:,} values that are shown"
-    return f"The {drawn:,} most frequent of {number:,} values that are shown"
+        return f"The one {what} that is shown" if number == 1 else f"All {number:,} {what}s that are shown"
+    return f"The {drawn:,} most frequent of {number:,} {what}s that are shown"
 
 
 def call(release: Release) -> str:
@@ -178,13 +185,15 @@ def _in_python(domain: Any) -> str:
 
 def _not_shown(release: Release) -> str:
     """What is known of a value that is not shown."""
-    if release.estimate.estimator != "truncated":
+    estimate, what = release.estimate, noun(release.estimate)
+    if estimate.reports_all:
         return "Every possible value is shown with noise, also values that nobody holds."
     most = counted(release.estimate.simultaneous.unreported_high, "person", things="people")
-    number = release.estimate.values_shown
-    other = f"A value that is not among the {number:,}" if number > MOST_BARS else "A value that is not shown"
-    held = "is held by" if release.estimate.cap is None else "is counted for"
-    return f"No value is shown that nobody holds. {other} {held} at most {most}."
+    number = estimate.values_shown
+    other = f"A {what} that is not among the {number:,}" if number > MOST_BARS else f"A {what} that is not shown"
+    held = "is held by" if estimate.cap is None else "is counted for"
+    never = "No value is shown that nobody holds. " if estimate.detection is None else ""
+    return f"{never}{other} {held} at most {most}."
 
 
 def _guarantee(release: Release) -> dict[str, Any] | None:
@@ -212,7 +221,8 @@ def _table(release: Release) -> dict[str, Any] | None:
     some, number = values_among(row.label for row in listed), estimate.values_shown
     which = "largest" if estimate.in_order else "first"
     return {
-        "which": f"the {which} {some:,} of {number:,} values" if some < number else counted(some, "value"),
+        "value": noun(estimate),
+        "which": f"the {which} {some:,} of {number:,} {noun(estimate)}s" if some < number else values_shown(estimate),
         "share": "share" if estimate.passing is None else "share of those who pass",
         "rows": [(row, _share(estimate, row)) for row in listed],
     }

@@ -12,7 +12,7 @@ from shuffledp.explain.contributions import cap_sentences, more_than_cap_sentenc
 from shuffledp.explain.ledger import spent_note
 from shuffledp.explain.plan import warning_sentence
 from shuffledp.explain.plan import why as reason_phrase
-from shuffledp.explain.privacy import several_rows
+from shuffledp.explain.privacy import one_in, several_rows
 from shuffledp.explain.protocols import about, within
 from shuffledp.explain.series import Series, draw_series, is_condensed, series_of, text_series
 from shuffledp.formatting import (
@@ -28,7 +28,7 @@ from shuffledp.formatting import (
 )
 from shuffledp.histogram.distribution import Quantile, written
 from shuffledp.histogram.estimate import MOST_BARS, Estimate, Row, values_among
-from shuffledp.histogram.facts import Trusted
+from shuffledp.histogram.facts import Detection, Trusted
 from shuffledp.histogram.labels import Absent
 from shuffledp.histogram.ordered_estimate import OrderedEstimate
 from shuffledp.histogram.passing import Share
@@ -166,7 +166,22 @@ def summary(estimate: Estimate) -> str:
     if promised is not None:
         bounds = (share_at_most(bound, digits=4) for bound in (promised.epsilon, promised.delta))
         private = f", ({', '.join(bounds)}) private"
-    return f"{counted(estimate.values_shown, 'value')} of {_people(estimate.people)}{private}"
+    return f"{values_shown(estimate)} of {_people(estimate.people)}{private}"
+
+
+def noun(estimate: Estimate) -> str:
+    """What is counted: a text that nobody listed, or a value."""
+    return "text" if estimate.detection is not None and estimate.detection.longest is not None else "value"
+
+
+def values_shown(estimate: Estimate) -> str:
+    """The number of reported values, with their noun."""
+    return counted(estimate.values_shown, noun(estimate))
+
+
+def nothing_shown(estimate: Estimate) -> str:
+    """The sentence of a release without values."""
+    return f"No {noun(estimate)} is frequent enough to be shown."
 
 
 def text(release: Release) -> str:
@@ -247,6 +262,9 @@ def messages_made(release: Release) -> str:
 
 def possible_values(release: Release) -> str:
     """The number of possible values, or the longest one if no list was given."""
+    detection = release.estimate.detection
+    if detection is not None and detection.longest is not None:
+        return f"any text of up to {detection.longest:,} bytes"
     longest = release.longest_value
     return readable(release.estimate.possible) if longest is None else f"any value of up to {longest:,} bytes"
 
@@ -334,7 +352,9 @@ def _result(estimate: Estimate) -> str:
     values = _values_each(estimate)
     several = values > 1 and estimate.padding_bins
     people = _people(estimate.people) + (f" with up to {values} values each" if several else "")
-    found = counted(estimate.values_shown, "value")
+    found = values_shown(estimate)
+    if estimate.detection is not None and estimate.detection.longest is not None:
+        return f"{found} shown, for {people}. Any other text of up to {estimate.detection.longest:,} bytes is possible."
     if estimate.possible.bit_length() > _MOST_BITS:
         return f"{found} shown, for {people}; any other value is possible too."
     return f"{found} shown, of {readable(estimate.possible)} possible, for {people}."
@@ -345,24 +365,30 @@ def _confidence(estimate: Estimate, *, share: bool = False) -> str:
     bounds, off = [], estimate.largest_distance
     if len(estimate):
         bounds.append(f"shown counts are {within(off, estimate.people if share else None)}")
-    if estimate.estimator == "truncated":
+    what = noun(estimate)
+    if not estimate.reports_all:
         most = estimate.simultaneous.unreported_high
         has = "has" if estimate.cap is None else "is counted for"
-        bounds.append(f"any value not shown {has} at most {readable(most) if bounds else _people(most)}")
-    return f"{confidence(estimate.beta)} confidence, all values at once: {'; '.join(bounds)}."
+        bounds.append(f"any {what} not shown {has} at most {readable(most) if bounds else _people(most)}")
+    return f"{confidence(estimate.beta)} confidence, all {what}s at once: {'; '.join(bounds)}."
 
 
 def _confidence_sentences(estimate: Estimate) -> Iterator[str]:
     yield _confidence(estimate, share=True)
+    if estimate.detection is not None:
+        yield _detected(estimate, estimate.detection)
     yield from cap_sentences(estimate.cap)
     yield from more_than_cap_sentences(estimate)
     if estimate.adjusted:
         yield "The estimates were adjusted to possible numbers: none is negative, and the total fits the people."
-    if estimate.bins > 1 or estimate.estimator == "truncated":
+    if estimate.bins > 1 or not estimate.reports_all:
         yield _false_positives(estimate)
 
 
 def _false_positives(estimate: Estimate) -> str:
+    if estimate.detection is not None:
+        chance = one_in(estimate.detection.risk)
+        return f"The chance that any {noun(estimate)} shown is held by no honest person is at most {chance}."
     if estimate.estimator == "truncated":
         return "A value that nobody holds is never shown."
     return _EVERY_VALUE if len(estimate) == estimate.bins else _LOOKED_UP
@@ -373,15 +399,23 @@ _LOOKED_UP = "Only the values that were looked up are shown, including values th
 
 
 def _detection_limit(release: Release) -> str:
-    """The count from which a value stands out from the noise, where all values are shown."""
+    """The count from which a value stands out from the noise, or is shown if only some values are."""
+    if release.estimate.detection is not None:
+        return f" {_detected(release.estimate, release.estimate.detection)}"
     if release.estimate.estimator == "truncated":
         return ""
     return f" Detection limit: {people_at_most(release.detection_limit)}."
 
 
+def _detected(estimate: Estimate, detection: Detection) -> str:
+    """The number of people from which a value is shown, one value at a time."""
+    limit, chance = people_at_most(detection.limit), confidence(estimate.beta)
+    return f"Any {noun(estimate)} with at least {limit} is shown with {chance} probability."
+
+
 def _not_shown(estimate: Estimate) -> str:
-    if estimate.estimator == "truncated":
-        return f"A value not shown has too few people to be detected, or none. {_false_positives(estimate)}"
+    if not estimate.reports_all:
+        return f"A {noun(estimate)} not shown has too few people to be detected, or none. {_false_positives(estimate)}"
     return f"{_false_positives(estimate)} Counts near zero may be only noise."
 
 
@@ -403,7 +437,7 @@ def _distribution(estimate: OrderedEstimate) -> Iterator[str]:
 def _below(estimate: Estimate, rows: Sequence[Row]) -> Iterator[str]:
     """The lines below a table of some values."""
     if not estimate.values_shown:
-        yield "No value is frequent enough to be shown."
+        yield nothing_shown(estimate)
     elif (more := estimate.values_shown - values_among(row.label for row in rows)) > 0:
         yield more_values(estimate, more)
     if any(row.count < 0 for row in rows):
@@ -422,5 +456,5 @@ def more_values(estimate: Estimate, more: int) -> str:
     """The number of values that a table leaves out."""
     if estimate.in_order:
         number = estimate.values_shown
-        return f"the {counted(number - more, 'largest value')} of {number:,}, in order"
-    return f"and {counted(more, 'more value', things='more values')}"
+        return f"the {counted(number - more, f'largest {noun(estimate)}')} of {number:,}, in order"
+    return f"and {counted(more, f'more {noun(estimate)}')}"

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 from shuffledp.collect.task.guarantee import Promise
-from shuffledp.collect.task.schema import NONE, OTHER, AnswerRange, AnswersElsewhere
+from shuffledp.collect.task.schema import NONE, OTHER, AnswerRange, AnswersElsewhere, AnswerText
 from shuffledp.collect.task.task import BETA, LONGEST_QUESTION, Place, Task
 from shuffledp.errors import BrokenPromiseError
 from shuffledp.explain.plan import warnings
@@ -213,6 +213,8 @@ def _answers(task: Task) -> str:
         return f"whole numbers from {answers.start:,} to {answers.stop - 1:,}"
     if isinstance(answers, AnswersElsewhere):
         return f"{readable(answers.size)} answers, listed at {answers.address} (SHA-256 {answers.sha256})"
+    if isinstance(answers, AnswerText):
+        return f"texts of up to {answers.longest} bytes"
     if answers.size <= _LISTED:
         return ", ".join(shown(value) for value in answers.values)
     first = ", ".join(shown(value) for value in answers.values[: _LISTED // 2])

@@ -21,7 +21,7 @@ from shuffledp.errors import LabelError, MissingExtraError
 from shuffledp.formatting import printable, readable, shown
 from shuffledp.histogram.domain import Domain
 from shuffledp.histogram.export import Exports
-from shuffledp.histogram.facts import Cap, ProtocolFacts
+from shuffledp.histogram.facts import Cap, Detection, ProtocolFacts
 from shuffledp.histogram.intervals import Intervals, nearest_possible
 from shuffledp.histogram.labels import Absent, MoreThan, NotAValue, Places
 from shuffledp.histogram.lookup import Lookup
@@ -59,7 +59,8 @@ class Estimate(Exports):
     1 - beta; the intervals of `simultaneous` cover all true counts at once with that probability. Each person holds
     `values_per_person` values; the last `padding_bins` bins stand for missing values. `adjusted` is True after
     `consistent`. `about` returns the facts about the protocol. With a `cap`, true counts are the capped counts. `where`
-    is the condition on rows, if there was one.
+    is the condition on rows, if there was one. `detection` tells how values were selected if only those are reported
+    that stand out from the noise.
     """
 
     symbols: NDArray[Any]
@@ -78,6 +79,7 @@ class Estimate(Exports):
     adjusted: bool = False
     cap: Cap | None = None
     where: str | None = None
+    detection: Detection | None = None
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "bins", printable(self.bins))
@@ -88,6 +90,11 @@ class Estimate(Exports):
         return self.symbols if self.domain is None else self.domain.decode(self.symbols)
 
     @property
+    def reports_all(self) -> bool:
+        """Whether every possible value is reported, instead of those only that are frequent enough."""
+        return self.estimator != "truncated" and self.detection is None
+
+    @property
     def possible(self) -> int:
         """The number of possible values."""
         return printable(self.bins - self.padding_bins - (self.cap is not None and self.cap.counted))
@@ -95,7 +102,12 @@ class Estimate(Exports):
     @cached_property
     def values_shown(self) -> int:
         """The number of reported values; bins of people with fewer values are reported too but are not values."""
-        return values_among(self.labels.tolist()) if self.padding_bins else len(self)
+        return values_among(self.labels.tolist()) if self._has_others else len(self)
+
+    @property
+    def _has_others(self) -> bool:
+        """Whether some reported bins may not be values: only labels of the type object are of several kinds."""
+        return self.padding_bins > 0 or self.labels.dtype == object
 
     @property
     def more_than_cap(self) -> Row | None:
@@ -217,7 +229,7 @@ class Estimate(Exports):
     @cached_property
     def _largest_first(self) -> NDArray[np.int64]:
         """Positions by estimate, largest first; bins that are not values come last."""
-        labels = self.labels.tolist() if self.padding_bins else [None] * len(self)
+        labels = self.labels.tolist() if self._has_others else [None] * len(self)
         last = np.array([isinstance(label, NotAValue) for label in labels], dtype=bool)
         return np.lexsort((-self.counts, last))
 
@@ -350,8 +362,14 @@ class Estimate(Exports):
             "bounded": self.cap is not None,
             "cap": None if self.cap is None else self.cap.values,
             "shuffledp_version": __version__,
+            **self._facts_of_detection(),
             **self._facts_of_condition(),
         }
+
+    def _facts_of_detection(self) -> dict[str, Any]:
+        """The limit and the risk of a selection; empty without one."""
+        found = self.detection
+        return {} if found is None else {"detection_limit": found.limit, "false_positive_risk": found.risk}
 
     def _facts_of_condition(self) -> dict[str, Any]:
         """The condition and how many people satisfy it; empty without one."""
@@ -377,6 +395,7 @@ class Estimate(Exports):
             "unreported_high": self.simultaneous.unreported_high,
             "unreported_high_alone": self.per_bin.unreported_high,
             "explanation": self.explain(),
+            **({} if self.detection is None else {"detection": plain(self.detection)}),
             **self._facts_of_condition(),
             **self._labels_of_columns(),
         }

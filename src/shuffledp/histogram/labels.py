@@ -73,6 +73,21 @@ class MoreThan(NotAValue):
         return cls(values=int(text.strip("()").split()[-2]))
 
 
+@dataclass(frozen=True, order=True)
+class NoText(NotAValue):
+    """The label of people whose answer is not a text that is counted: (other) or (none)."""
+
+    reason: str
+
+    def __str__(self) -> str:
+        return f"({self.reason})"
+
+    @classmethod
+    def from_text(cls, text: str) -> NoText:
+        """Parse the label from its text."""
+        return cls(reason=text.strip("()"))
+
+
 _FAR = 4_000
 """The number of digits before or after the point beyond which a decimal number keeps its spelling."""
 

@@ -141,10 +141,10 @@ class TextCode:
     def path(self, answer: Any) -> tuple[int, ...]:
         """The symbols of an answer on all levels; every answer has a path."""
         text = self.normalise(answer)
-        found = (OTHER,) if text is None else (NONE,) if not text else self._cut(text)
+        found = (OTHER,) if text is None else (NONE,) if not text else self.cut(text)
         return found + (END,) * (self.levels - len(found))
 
-    def _cut(self, text: str) -> tuple[int, ...]:
+    def cut(self, text: str) -> tuple[int, ...]:
         """The symbols of the longest pieces from the start of a text on; (OTHER,) where it cannot be cut."""
         if len(text.encode()) > self.longest:
             return (OTHER,)
@@ -164,6 +164,18 @@ class TextCode:
         """The text of the pieces in a path."""
         return "".join(self.listed[symbol - FIRST_PIECE] for symbol in path if symbol >= FIRST_PIECE)
 
+    def continues(self, pieces: tuple[int, ...]) -> bool:
+        """Whether another piece can follow: in texts of an alphabet only the last piece is shorter than the others."""
+        return bool(self.pieces) or not pieces or len(self.listed[pieces[-1] - FIRST_PIECE]) == self.width
+
+    def starts_text(self, pieces: tuple[int, ...]) -> bool:
+        """Whether a text can be cut into these pieces, and perhaps more; elsewhere a longer piece is taken."""
+        return self.cut(self.text(pieces)) == pieces
+
+    def is_text(self, pieces: tuple[int, ...]) -> bool:
+        """Whether some answer is cut into exactly these pieces, after its normalisation."""
+        return bool(pieces) and self.path(self.text(pieces)) == pieces + (END,) * (self.levels - len(pieces))
+
     def parent(self, path: Sequence[int]) -> int:
         """The parent of the values that continue a path; 0 for the empty one."""
         if not path:
@@ -173,5 +185,8 @@ class TextCode:
 
     def values_of(self, answer: Any) -> NDArray[np.int64]:
         """The values of an answer on all levels."""
-        path = self.path(answer)
+        return self.values_at(self.path(answer))
+
+    def values_at(self, path: Sequence[int]) -> NDArray[np.int64]:
+        """The values of a path on its levels."""
         return np.array([self.parent(path[:at]) * self.symbols + symbol for at, symbol in enumerate(path)])

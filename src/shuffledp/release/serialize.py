@@ -28,9 +28,9 @@ from shuffledp.errors import DataError, MissingExtraError, ShuffledpError
 from shuffledp.estimators.base import around_estimates
 from shuffledp.histogram.domain import Domain
 from shuffledp.histogram.estimate import Estimate
-from shuffledp.histogram.facts import Cap
+from shuffledp.histogram.facts import Cap, Detection
 from shuffledp.histogram.intervals import Intervals
-from shuffledp.histogram.labels import Absent, MoreThan, NotAValue
+from shuffledp.histogram.labels import Absent, MoreThan, NotAValue, NoText
 from shuffledp.histogram.ordered_estimate import OrderedEstimate
 from shuffledp.histogram.tally import as_symbols
 from shuffledp.jsonable import plain
@@ -55,6 +55,7 @@ _LABELS: Mapping[str, Callable[[str], Any]] = {
     "float": float,
     "Absent": Absent.from_text,
     "MoreThan": MoreThan.from_text,
+    "NoText": NoText.from_text,
 }
 """Parsers of labels that JSON does not know, by the name of their type."""
 
@@ -227,6 +228,7 @@ def _estimate(stored: dict[str, Any], protocol: HistogramProtocol) -> Estimate:
         adjusted=bool(stored["adjusted"]),
         cap=_cap(stored),
         where=None if stored["asked"].get("where") is None else str(stored["asked"]["where"]),
+        detection=_detection(stored.get("detection")),
     )
     return _in_order(stored, protocol, estimate) if isinstance(protocol, Ranges) else estimate
 
@@ -236,6 +238,19 @@ def _cap(stored: dict[str, Any]) -> Cap | None:
     asked = stored["asked"]
     values = stored.get("cap", asked.get("values_per_person", 1) if "user" in asked else None)
     return None if values is None else Cap(values=int(values), counted=stored.get("more_than_cap") is not None)
+
+
+def _detection(stored: dict[str, Any] | None) -> Detection | None:
+    """How the values were selected; None if they were not."""
+    if stored is None:
+        return None
+    longest = stored["longest"]
+    return Detection(
+        limit=int(stored["limit"]),
+        risk=float(stored["risk"]),
+        longest=None if longest is None else int(longest),
+        candidates=tuple(map(int, stored["candidates"])),
+    )
 
 
 def _domain(stored: dict[str, Any], protocol: HistogramProtocol) -> Domain:

@@ -42,9 +42,9 @@ def messages_of(task: Task, answer: Any, *, rng: np.random.Generator | None = No
 
     Where reports are padded, the rest are padding messages, which are not counted.
     """
-    place, source = task.bin_of(answer), generator(rng)
+    values, source = task.values_of(answer), generator(rng)
     for _ in range(_MOST_TRIES):
-        messages = task.protocol.randomize(place, rng=source).astype(np.int64)
+        messages = task.protocol.randomize(values, rng=source).astype(np.int64)
         if messages.size <= task.most_messages:
             return [int(message) for message in shuffle(_padded(task, messages), rng=source)]
     raise ShuffledpError("the randomizer always returns more messages than the task allows: the task was not checked")
@@ -236,9 +236,9 @@ class Client:
         )
 
     def counts_as_other(self, answer: Any) -> bool:
-        """Whether an answer is not in the task's list, such as a mistyped one; checked on this machine."""
+        """Whether an answer is not in the task's list, or is no text that it counts; checked on this machine."""
         fetch_answers(self.task, beside=self._beside, timeout=self._timeout)
-        return self.task.bin_of(answer) == self.task.answers.size
+        return self.task.is_other(answer)
 
     def _entered(self, answer: Any) -> tuple[Entry, bool]:
         """Return the journal's entry for this task, new if there was none, and whether it existed before."""

@@ -27,13 +27,18 @@ from shuffledp.accounting.strength import Strength
 from shuffledp.collect.task.schema import exact_text, read_exact
 from shuffledp.errors import BrokenPromiseError, ParameterError, ShuffledpError, TaskError
 from shuffledp.formatting import share_at_most
+from shuffledp.histogram.hash_family import MOST_MODULUS, HashFamily, is_prime
 from shuffledp.noise import Binomial, CompoundPoisson
 from shuffledp.noise.compound_poisson import SIZE_GRID
 from shuffledp.protocols.shuffled.dummy import DummyHistogram
+from shuffledp.protocols.shuffled.hashed import HashedHistogram
 from shuffledp.protocols.shuffled.histogram import Histogram
 from shuffledp.protocols.shuffled.sparse import SparseHistogram
 from shuffledp.protocols.shuffled_histogram import ShuffledHistogram, chance_of_more, seldom_enough
 from shuffledp.validation import target_delta, target_epsilon
+
+HASHED = "hashed"
+"""The name in the catalogue of the protocol for texts, and for many values."""
 
 P = TypeVar("P", bound=ShuffledHistogram)
 Written = dict[str, Any]
@@ -46,12 +51,17 @@ _MOST_SIZES = 1 << 15
 
 
 class People(NamedTuple):
-    """The numbers of people and values in a task, and the guarantee that it claims."""
+    """The numbers of people and values in a task, and the guarantee that it claims.
+
+    Texts have one value on each of several `levels`, and a parent of values has `pieces` of them; None for bins.
+    """
 
     users: int
     honest_users: int
     bins: int
     guarantee: Guarantee
+    levels: int = 1
+    pieces: int | None = None
 
     def make(self, kind: type[P], **noise: Any) -> P:
         """Make a protocol for these people."""
@@ -59,12 +69,13 @@ class People(NamedTuple):
 
 
 class Codec(NamedTuple):
-    """How the parameters of a protocol are written and read, and whether its reports are padded."""
+    """How parameters are written and read, whether reports are padded, and whether the protocol counts texts."""
 
     fields: tuple[str, ...]
     write: Callable[[Any], Written]
     read: Callable[[Written, People], ShuffledHistogram]
     padded: bool = True
+    counts_texts: bool = False
 
 
 def _distribution(distribution: CompoundPoisson) -> Written:
@@ -112,6 +123,20 @@ _SPARSE = Codec(
     ),
 )
 
+
+def _hashed(written: Written, people: People) -> HashedHistogram:
+    """Hashed values; the hash functions follow from the numbers of buckets and values."""
+    buckets = written["buckets"]
+    if type(buckets) is not int or not 2 <= buckets <= MOST_MODULUS or not is_prime(buckets):
+        raise TaskError(f"buckets must be a prime number up to {MOST_MODULUS}, got {buckets!r:.60}")
+    return people.make(
+        HashedHistogram,
+        family=HashFamily.of(modulus=buckets, values=people.bins, pieces=people.pieces, levels=people.levels),
+        dummies=_one_at_a_time(written["dummies"]),
+        levels=people.levels,
+    )
+
+
 CODECS: dict[str, Codec] = {
     "hist": _histogram(truncated=True),
     "hist-unbiased": _histogram(truncated=False),
@@ -134,6 +159,13 @@ CODECS: dict[str, Codec] = {
         read=lambda written, people: people.make(DummyHistogram, noise=_one_at_a_time(written["dummies"])),
         padded=False,
     ),
+    HASHED: Codec(
+        fields=("buckets", "dummies"),
+        write=lambda protocol: {"buckets": protocol.family.modulus, "dummies": _distribution(protocol.dummies)},
+        read=_hashed,
+        padded=False,
+        counts_texts=True,
+    ),
 }
 """The protocols of the catalogue that a task can name."""
 
@@ -151,6 +183,8 @@ def write_parameters(name: str, protocol: ShuffledHistogram) -> Written:
 def read_protocol(name: str, written: Written, people: People) -> ShuffledHistogram:
     """Return the protocol with these parameters for these people."""
     codec = _codec(name)
+    if people.pieces is not None and not codec.counts_texts:
+        raise TaskError(f"the protocol of a task with answers of kind text must be {HASHED}, got {name}")
     if not isinstance(written, dict) or set(written) != set(codec.fields):
         raise TaskError(f"the parameters of {name} must be {' and '.join(codec.fields)}, and nothing else")
     try:

@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import datetime
 
-from shuffledp.collect.task.guarantee import CODECS, write_parameters
-from shuffledp.collect.task.schema import Answers, decimal_text
+from shuffledp.collect.task.guarantee import CODECS, HASHED, write_parameters
+from shuffledp.collect.task.schema import Answers, AnswerText, decimal_text
 from shuffledp.collect.task.task import BETA, VERSION, Admission, Claim, Named, Place, Task, moment_in_text
 from shuffledp.errors import ParameterError
 from shuffledp.progress import Progress, quiet
 from shuffledp.protocols.catalogue import named
+from shuffledp.protocols.shuffled.hashed import DUMMIES, HashedHistogram
 from shuffledp.protocols.shuffled_histogram import ShuffledHistogram, most_messages
 from shuffledp.protocols.target import Target
 from shuffledp.release.choose import choose
@@ -33,6 +34,7 @@ def new_task(
     closes: datetime,
     honest_users: int | None = None,
     protocol: str | None = None,
+    dummies: float = DUMMIES,
     time_precision: int = 3600,
     admission: Admission = "anybody",
     progress: Progress = quiet,
@@ -40,21 +42,18 @@ def new_task(
     """Make a task with batches of `users` people and (epsilon, delta)-privacy for each person.
 
     The noise of `honest_users` of them suffices. `protocol` is a name of the catalogue; by default the planner chooses,
-    and uses Poisson dummies where these are no worse.
+    and uses Poisson dummies where these are no worse. `dummies` is the number of dummies for each piece of a text: more
+    of them make reports longer and the error smaller.
     """
     if protocol is not None and protocol not in CODECS:
         raise ParameterError(f"protocol must be one of {', '.join(CODECS)} in a task, got {protocol!r}")
     answers.check()
-    target = Target(
-        users=users, bins=answers.size + 2, epsilon=epsilon, delta=delta, honest_users=honest_users, padding_bins=0
-    )
-    asked = PrivacySpec(epsilon=epsilon, delta=delta, protocol=protocol, messages=True)  # type: ignore[arg-type]
-    chosen = choose(target, asked, beta=BETA, listed=True, progress=progress)
-    name, made = chosen.name, chosen.protocol
-    assert isinstance(made, ShuffledHistogram)
-    poisson = _poisson_dummies(target) if protocol is None else None
-    if poisson is not None and (name == "dummy" or _is_no_worse(poisson, made, delta=delta)):
-        name, made = POISSON, poisson
+    bins = answers.code.values if isinstance(answers, AnswerText) else answers.size + 2
+    target = Target(users=users, bins=bins, epsilon=epsilon, delta=delta, honest_users=honest_users, padding_bins=0)
+    if isinstance(answers, AnswerText):
+        name, made = _for_texts(target, answers, protocol=protocol, dummies=dummies)
+    else:
+        name, made = _for_bins(target, protocol=protocol, progress=progress)
     task = Task(
         version=VERSION,
         question=question,
@@ -73,6 +72,28 @@ def new_task(
     )
     task.check()  # the written parameters give the guarantee
     return task
+
+
+def _for_bins(target: Target, *, protocol: str | None, progress: Progress) -> tuple[str, ShuffledHistogram]:
+    """The protocol for listed answers, and its name."""
+    asked = PrivacySpec(epsilon=target.epsilon, delta=target.delta, protocol=protocol, messages=True)  # type: ignore[arg-type]
+    chosen = choose(target, asked, beta=BETA, listed=True, progress=progress)
+    made = chosen.protocol
+    assert isinstance(made, ShuffledHistogram)
+    poisson = _poisson_dummies(target) if protocol is None else None
+    if poisson is not None and (chosen.name == "dummy" or _is_no_worse(poisson, made, delta=target.delta)):
+        return POISSON, poisson
+    return chosen.name, made
+
+
+def _for_texts(
+    target: Target, answers: AnswerText, *, protocol: str | None, dummies: float
+) -> tuple[str, ShuffledHistogram]:
+    """The protocol for texts, and its name."""
+    if protocol not in (None, HASHED):
+        raise ParameterError(f"protocol must be {HASHED} for answers of kind text, got {protocol!r}")
+    code = answers.code
+    return HASHED, HashedHistogram.for_levels(target, levels=code.levels, pieces=code.symbols, dummies=dummies)
 
 
 def _poisson_dummies(target: Target) -> ShuffledHistogram | None:

@@ -1,9 +1,10 @@
 """The values in a task file: exact numbers, addresses, possible answers, and the check of the file's form.
 
 - A number is exact: a float is written as the fraction m / 2^k that it is, as text such as 5161/2^13.
-- Answers are a list, a range of whole numbers, or an external list identified by its SHA-256. Every answer is
-  counted: one that is not listed as (other), no answer as (none). If a person did not report because of their answer,
-  the shuffler would learn something about it.
+- Answers are a list, a range of whole numbers, an external list identified by its SHA-256, or texts that nobody listed,
+  with the public code that cuts them into pieces. Every answer is counted: one that is not listed, or cannot be cut, as
+  (other), no answer as (none). If a person did not report because of their answer, the shuffler would learn something
+  about it.
 """
 
 from __future__ import annotations
@@ -13,15 +14,20 @@ import math
 import re
 from collections.abc import Sequence
 from fractions import Fraction
+from functools import cached_property
 from ipaddress import IPv4Address, IPv6Address
 from typing import Any
 from urllib.parse import urlsplit
 
 import msgspec
+import numpy as np
 from msgspec import inspect
+from numpy.typing import NDArray
 
-from shuffledp.errors import TaskError
+from shuffledp.errors import ParameterError, TaskError
 from shuffledp.histogram.domain import Domain
+from shuffledp.histogram.text_code import OTHER as OTHER_SYMBOL
+from shuffledp.histogram.text_code import Step, TextCode
 
 _WRITTEN = re.compile(r"(0|[1-9][0-9]{0,15})(?:/2\^([1-9][0-9]{0,3}))?")
 _DECIMAL = re.compile(r"(0|[1-9][0-9]{0,8})(\.[0-9]{1,30})?(e-[1-9][0-9]{0,2})?")
@@ -176,7 +182,68 @@ class AnswersElsewhere(msgspec.Struct, frozen=True, forbid_unknown_fields=True, 
         return values
 
 
-Answers = AnswerList | AnswerRange | AnswersElsewhere
+class PieceAlphabet(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag_field="kind", tag="alphabet"):
+    """All texts of 1 to `width` of these characters."""
+
+    characters: str
+    width: int
+
+
+class PieceList(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag_field="kind", tag="list"):
+    """The pieces themselves."""
+
+    values: list[str]
+
+
+class AnswerText(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag_field="kind", tag="text", dict=True):
+    """Any text of at most `longest` bytes, cut into at most `levels` pieces after its normalisation."""
+
+    longest: int
+    levels: int
+    pieces: PieceAlphabet | PieceList
+    normalisation: list[Step]
+
+    def check(self) -> None:
+        """Refuse a code that cannot be used."""
+        _ = self.code
+
+    @property
+    def size(self) -> int:
+        """The number of listed answers: none."""
+        return 0
+
+    @cached_property
+    def code(self) -> TextCode:
+        """The code that gives every text its values."""
+        if isinstance(self.pieces, PieceAlphabet):
+            pieces: dict[str, Any] = {"alphabet": self.pieces.characters, "width": self.pieces.width}
+        else:
+            pieces = {"pieces": tuple(self.pieces.values)}
+        try:
+            return TextCode(levels=self.levels, longest=self.longest, normalisation=tuple(self.normalisation), **pieces)
+        except ParameterError as error:
+            raise TaskError(f"the code of the answers cannot be used: {error}") from None
+
+    def path(self, answer: Any) -> tuple[int, ...]:
+        """The symbols of an answer on all levels."""
+        try:
+            return self.code.path(answer)
+        except Exception:  # an object may fail to give its text; not reporting would reveal something
+            return self.code.path(_NO_TEXT)
+
+    def is_other(self, answer: Any) -> bool:
+        """Whether an answer is too long or cannot be cut into pieces, and so counts as (other)."""
+        return self.path(answer)[0] == OTHER_SYMBOL
+
+    def values_of(self, answer: Any) -> NDArray[np.int64]:
+        """The values of an answer on all levels; every answer has them."""
+        return self.code.values_at(self.path(answer))
+
+
+_NO_TEXT = "\ud800"
+"""No valid text, so its path is that of (other)."""
+
+Answers = AnswerList | AnswerRange | AnswersElsewhere | AnswerText
 
 
 def _check_answers(values: Sequence[str]) -> None:
@@ -254,6 +321,9 @@ def check_form(value: Any, form: inspect.Type, path: str = "") -> None:
             _check_type(value, list, path)
             for at, part in enumerate(value):
                 check_form(part, form.item_type, f"{path}[{at}]")
+        case inspect.EnumType():
+            _check_type(value, str, path)
+            _check_choice(value, [str(one) for one in form.cls], path)
         case inspect.LiteralType():
             _check_type(value, str, path)
             _check_choice(value, form.values, path)

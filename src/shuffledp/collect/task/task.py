@@ -15,7 +15,9 @@ from pathlib import Path
 from typing import Any, Literal
 
 import msgspec
+import numpy as np
 from msgspec import inspect
+from numpy.typing import NDArray
 
 from shuffledp.accounting.curve import Guarantee
 from shuffledp.accounting.group_curve import GroupPrivacy, group_privacy
@@ -27,6 +29,7 @@ from shuffledp.collect.task.schema import (
     AnswerRange,
     Answers,
     AnswersElsewhere,
+    AnswerText,
     check_address,
     check_form,
     is_hexadecimal,
@@ -207,6 +210,9 @@ class Task(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True
     def protocol(self) -> ShuffledHistogram:
         """The protocol with exactly these parameters, for the people of one batch."""
         people = People(self.users, self.honest_users, self.answers.size + 2, self.guarantee)
+        if isinstance(self.answers, AnswerText):
+            code = self.answers.code
+            people = people._replace(bins=code.values, levels=code.levels, pieces=code.symbols)
         return read_protocol(self.protocol_used.name, self.protocol_used.parameters, people)
 
     def privacy_of_reports(self, reports: int) -> GroupPrivacy:
@@ -219,6 +225,8 @@ class Task(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True
         """The bins of answers; an external list must be given with `with_answers` first."""
         if isinstance(self.answers, AnswersElsewhere):
             raise DataError(f"the list of answers of this task is at {self.answers.address}: fetch it first")
+        if isinstance(self.answers, AnswerText):
+            raise DataError("the answers of this task are texts, which have no bins")
         if isinstance(self.answers, AnswerRange):
             return AnswerNumbers(range(self.answers.start, self.answers.stop))
         return AnswerNumbers(self.answers.values)
@@ -236,12 +244,24 @@ class Task(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True
 
     @property
     def labels(self) -> Domain:
-        """The labels of all bins: the answers, then (other), then (none)."""
+        """The labels that are known before a release: the listed answers, then (other), then (none)."""
+        if isinstance(self.answers, AnswerText):
+            return AnswerNumbers(()).domain
         return self.answer_numbers.domain
 
     def bin_of(self, answer: Any) -> int:
-        """Return the bin of an answer; every answer has one."""
+        """Return the bin of an answer; every answer to a task without texts has one."""
         return self.answer_numbers.bin_of(answer)
+
+    def values_of(self, answer: Any) -> int | NDArray[np.int64]:
+        """Return what the protocol randomizes: the bin of an answer, or the values of a text on all levels."""
+        return self.answers.values_of(answer) if isinstance(self.answers, AnswerText) else self.bin_of(answer)
+
+    def is_other(self, answer: Any) -> bool:
+        """Whether an answer counts as (other): it is not listed, or a text that is too long or cannot be cut."""
+        if isinstance(self.answers, AnswerText):
+            return self.answers.is_other(answer)
+        return self.bin_of(answer) == self.answers.size
 
     @property
     def alphabet(self) -> int:
@@ -379,6 +399,7 @@ __all__ = [
     "Admission",
     "AnswerList",
     "AnswerRange",
+    "AnswerText",
     "AnswersElsewhere",
     "Claim",
     "Named",

@@ -1,0 +1,235 @@
+"""Tests that decide which texts nobody listed are reported, and the probabilities that they err.
+
+On every level a person's message is consistent with the prefix of their own text, and with any other prefix with
+probability 1 / q. A prefix that c of n people hold therefore has
+
+    c + Bin(n - c, 1 / q) + Poisson(dummies)
+
+consistent messages, independently on every level since every level has its own seeds. A text of k < L pieces is held by
+the same people on all of the last L - k levels, so these counts add up to a count on `copies` levels,
+
+    copies c + Bin(copies (n - c), 1 / q) + Poisson(copies dummies).
+
+A walk through the tree of prefixes uses three tests, each a threshold on such a count:
+
+    prefix      a prefix is continued if its count is one that a prefix nobody holds has with probability at most
+                1 / (4 pieces). Every continued prefix then has at most 1/4 false continuations on average, whatever
+                the data: a third more work at most. The threshold is known before the release.
+    ended text  its count on the first levels is one that a text nobody holds has with probability at most 1/64.
+    whole text  it is reported if its count on all its levels is one that a text nobody holds has with probability at
+                most the group's part of the risk, divided by the number of candidates in its group. A group is all
+                texts of k pieces. The number of its candidates is known before any count of a whole text is.
+
+Half of the risk is for texts of L pieces, which are most of the candidates; the rest is shared equally by the other
+groups, (other) and (none) among them, which are always reported. So with probability at most `risk` is any reported
+text held by nobody, exactly up to the union bound.
+
+Misses. A text with c people passes the tests before the last one except with probability at most the sum of exact
+tails, and this sum is at most a tenth of beta for c at or above a limit that is known before the release. The last test
+has the other nine tenths. Its threshold depends on earlier levels only, whose noise is independent.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
+
+import numpy as np
+from numpy.typing import NDArray
+
+from shuffledp.estimators.base import first_high, last_low
+from shuffledp.estimators.hashed_values import HashedValues
+from shuffledp.estimators.supports import exceeds
+from shuffledp.noise import CompoundPoisson, IntegerDistribution
+from shuffledp.noise.binomial import Matches
+from shuffledp.noise.sum import Sum
+
+FALSE_PER_PREFIX = 0.25
+"""The expected number of false continuations of a prefix. Fewer would lose frequent texts, more would cost time."""
+
+FALSE_ENDED = 1 / 64
+"""The probability that an ended text that nobody holds is counted on one more level."""
+
+EARLY_SHARE = 0.1
+"""The part of beta for all tests before the last one, whose thresholds are lower."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class CopiedValues(HashedValues):
+    """The estimator of the people of a value that has the same holders on `copies` levels, from the sum of counts."""
+
+    copies: int = 1
+
+    def estimate(self, supports: NDArray[np.int64]) -> NDArray[np.float64]:
+        """The mean of the unbiased estimates of all levels."""
+        others = self.messages * self.probability + self.dummies.mean
+        return ((supports / self.copies - others) / (1 - self.probability)).astype(np.float64)
+
+    def variance(self, count: int = 0) -> float:
+        """The variance of the estimate of a value that `count` people hold."""
+        return super().variance(count) / self.copies
+
+    def others(self, count: int) -> IntegerDistribution:
+        """The distribution of consistent messages of people who do not hold the value, and of dummies."""
+        return self._distribution(count)
+
+    def _distribution(self, count: int) -> Sum:
+        people = Matches(trials=self.copies * (self.people - count), buckets=self.family.modulus)
+        rate = self.dummies.rate * self.copies
+        return Sum(people, CompoundPoisson(rate=rate, size_weights=self.dummies.size_weights))
+
+    def interval(self, supports: NDArray[np.int64], *, beta: float) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """The true counts under which these supports are likely enough: too few or too many with beta / 2 each."""
+        nearest = np.clip(np.rint(self.estimate(supports)), 0, self.people).astype(np.int64)
+        low, high = np.full(supports.shape, self.people + 1), np.full(supports.shape, -1)
+        for block in self.blocks:
+            most_others = first_high(block.at_fewest, exceeds(block.at_fewest.window.above, beta / 2))
+            fewest_others = last_low(block.at_most, exceeds(block.at_most.window.below, beta / 2))
+            first = np.maximum(-((most_others - supports) // self.copies), block.fewest)
+            last = np.minimum((supports - fewest_others) // self.copies, block.most)
+            possible = first <= last
+            low = np.where(possible, np.minimum(low, first), low)
+            high = np.where(possible, np.maximum(high, last), high)
+        return np.where(high < 0, nearest, low), np.where(high < 0, nearest, high)
+
+
+@dataclass(frozen=True, kw_only=True)
+class TextTests:
+    """The tests for texts of up to `levels` pieces, of `pieces` possible ones; `values` estimates one level."""
+
+    values: HashedValues
+    levels: int
+    pieces: int
+
+    def copies(self, length: int) -> int:
+        """The number of levels on which a text of this number of pieces is counted as a whole."""
+        return max(1, self.levels - length)
+
+    def share(self, length: int) -> float:
+        """The part of a risk for the texts of this number of pieces; 0 pieces stand for (other) and (none)."""
+        return 0.5 if length == self.levels else 0.5 / self.levels
+
+    def counted(self, copies: int) -> CopiedValues:
+        """The estimator of counts on several levels."""
+        return _copied(self.values, copies)
+
+    def threshold(self, copies: int, risk: float) -> int:
+        """The smallest count that a value nobody holds reaches with at most this probability."""
+        nobody = self.nobody(copies)
+        return first_high(nobody, exceeds(nobody.window.above, risk)) + 1
+
+    def nobody(self, copies: int) -> IntegerDistribution:
+        """The distribution of the count of a value that nobody holds."""
+        return _others(self.values, copies, 0)
+
+    @cached_property
+    def prefix(self) -> int:
+        """The threshold for a prefix to be continued."""
+        return self.threshold(1, FALSE_PER_PREFIX / self.pieces)
+
+    def ended(self, copies: int) -> int:
+        """The threshold for an ended text to be counted on one more level."""
+        return self.threshold(copies, FALSE_ENDED)
+
+    def whole(self, length: int, *, candidates: int, risk: float) -> int:
+        """The threshold for a text of this number of pieces to be reported."""
+        return self.threshold(self.copies(length), self.share(length) * risk / max(1, candidates))
+
+    # misses -------------------------------------------------------------------------------------------------------
+
+    def miss(self, count: int, *, copies: int, threshold: int) -> float:
+        """The probability that a value with this number of people is below a threshold."""
+        return _others(self.values, copies, count).window.below(threshold - copies * count)
+
+    def early_miss(self, count: int, length: int) -> float:
+        """The probability, at most, that a text with this number of people is lost before its last test."""
+        prefixes = min(length, self.levels - 1) * self.miss(count, copies=1, threshold=self.prefix)
+        ended = (
+            self.miss(count, copies=copies, threshold=self.ended(copies)) for copies in range(1, self.copies(length))
+        )
+        return min(1.0, prefixes + sum(ended))
+
+    def early_limit(self, beta: float, *, people: int | None = None) -> int:
+        """The fewest people of a text, or of all texts of some `people` at once, that the early tests lose with at most
+        a tenth of beta.
+        """
+        return self._first(
+            lambda count: max(self.early_miss(count, length) for length in range(1, self.levels + 1)),
+            EARLY_SHARE * beta,
+            people,
+        )
+
+    def limit(self, thresholds: Mapping[int, int], beta: float, *, people: int | None = None) -> int:
+        """The detection limit for these thresholds of whole texts, by the number of pieces.
+
+        A text with this number of people is reported with probability at least 1 - beta; with `people`, so are all such
+        texts of this number of people at once.
+        """
+
+        def last_miss(count: int) -> float:
+            return max(
+                self.miss(count, copies=self.copies(length), threshold=threshold)
+                for length, threshold in thresholds.items()
+            )
+
+        last = self._first(last_miss, (1 - EARLY_SHARE) * beta, people) if thresholds else 1
+        return max(last, self.early_limit(beta, people=people))
+
+    def _first(self, chance: Callable[[int], float], beta: float, people: int | None) -> int:
+        """The smallest count that is lost with at most this probability; one more than all people if there is none.
+
+        Of all people, at most people / count texts have this count. The chance falls with the count.
+        """
+        low, high = 0, self.values.people + 1
+        while high - low > 1:
+            middle = (low + high) // 2
+            texts = 1.0 if people is None else max(1.0, people / middle)
+            low, high = (low, middle) if texts * chance(middle) <= beta else (middle, high)
+        return high
+
+    # before the release -------------------------------------------------------------------------------------------
+
+    @cached_property
+    def most_prefixes(self) -> float:
+        """An upper bound on the expected number of continued prefixes of a level, for any data.
+
+        A prefix with c people is continued with a probability of at most P(count of nobody >= threshold - c). The sum
+        over all prefixes is at most n times the largest ratio of this to c. False ones are at most a quarter of the
+        prefixes of the level before.
+        """
+        window = self.nobody(1).window
+        counts = np.arange(1, max(2, self.prefix + 1))
+        chances = np.array([window.above(self.prefix - 1 - count) for count in counts.tolist()])
+        held = self.values.people * float((chances / counts).max())
+        return held / (1 - FALSE_PER_PREFIX)
+
+    def expected_candidates(self, length: int) -> int:
+        """An upper bound on the expected number of texts of this number of pieces that are compared with a threshold.
+
+        There are no more texts of a number of pieces than combinations of pieces.
+        """
+        every = float(self.pieces) ** min(length, 32)
+        if length < self.levels:
+            return math.ceil(min(every, self.most_prefixes))
+        return math.ceil(min(every, self.most_prefixes * self.pieces))
+
+
+@lru_cache(maxsize=64)
+def _copied(one: HashedValues, copies: int) -> CopiedValues:
+    return CopiedValues(
+        people=one.people,
+        bins=one.bins,
+        messages=one.messages,
+        probability=one.probability,
+        family=one.family,
+        dummies=one.dummies,
+        copies=copies,
+    )
+
+
+@lru_cache(maxsize=4096)
+def _others(one: HashedValues, copies: int, count: int) -> IntegerDistribution:
+    """The distribution of consistent messages that are not of the people who hold a value."""
+    return _copied(one, copies).others(count)

@@ -1,0 +1,213 @@
+"""Free text: find the texts that many people share, although nobody listed the possible ones.
+
+Every answer is a path in a public tree of prefixes (`TextCode`). A person sends one hashed value for each level of the
+tree (`HashedHistogram.for_levels`), in one report. The analyzer walks through the tree (`estimators/text_search.py`)
+with tests whose errors are known exactly (`estimators/text_tests.py`).
+
+Exact are: the distributions of all counts, up to the quality of expanded seeds, and so every threshold and tail. Upper
+bounds are: sums of tails over tests and candidates, and before a release the expected number of candidates. Two
+prefixes have the same values by chance with probability 2^-48, which is neglected. All statements about texts are about
+the texts of people who follow the protocol: forged reports can plant texts that nobody holds.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property, partial
+from typing import Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from shuffledp.errors import ParameterError
+from shuffledp.estimators.base import around_estimates
+from shuffledp.estimators.hashed_values import messages_in
+from shuffledp.estimators.text_search import Ended, Found, LevelCounts, search
+from shuffledp.estimators.text_tests import TextTests
+from shuffledp.formatting import ShortRepr
+from shuffledp.histogram.domain import Domain
+from shuffledp.histogram.estimate import Estimate
+from shuffledp.histogram.facts import Detection
+from shuffledp.histogram.intervals import Intervals
+from shuffledp.histogram.labels import NoText
+from shuffledp.histogram.tally import Tally, as_symbols
+from shuffledp.histogram.text_code import FIRST_PIECE, OTHER, TextCode
+from shuffledp.progress import Progress, quiet
+from shuffledp.protocols.shuffled.hashed import DUMMIES, HashedHistogram
+from shuffledp.protocols.target import Target
+from shuffledp.validation import failure_probability
+
+RISK = 1e-3
+"""The default probability that any reported text is held by nobody."""
+
+OTHER_TEXT, NO_TEXT = NoText("other"), NoText("none")
+"""The labels of people whose text cannot be cut into pieces, and of people without a text."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class TextPlan(ShortRepr):
+    """The properties of a release before any answer, for any answers.
+
+    A text that at least `detection_limit` people hold is reported with probability 1 - beta; all texts that at least
+    `all_reported` people hold are reported at once with that probability. Both assume no more candidates than the bound
+    on their expected number, `candidates`; with ten times more they are a few percent larger. With probability at most
+    `risk` is any reported text held by no honest person.
+    """
+
+    detection_limit: int
+    all_reported: int
+    risk: float
+    beta: float
+    messages: float
+    bits_per_message: int
+    candidates: int
+
+    @property
+    def bytes(self) -> float:
+        """The expected number of bytes of one person's messages, before encryption."""
+        return self.messages * self.bits_per_message / 8
+
+
+@dataclass(frozen=True, kw_only=True)
+class FreeText:
+    """The search for texts with the `code` in the messages of the `protocol`."""
+
+    code: TextCode
+    protocol: HashedHistogram
+
+    def __post_init__(self) -> None:
+        code, protocol = self.code, self.protocol
+        if (protocol.levels, protocol.bins, protocol.family.pieces) != (code.levels, code.values, code.symbols):
+            raise ParameterError(
+                "protocol must have the levels, values and pieces of the code: use FreeText.for_target"
+            )
+
+    @classmethod
+    def for_target(
+        cls,
+        code: TextCode,
+        *,
+        users: int,
+        epsilon: float,
+        delta: float,
+        honest_users: int | None = None,
+        dummies: float = DUMMIES,
+    ) -> Self:
+        """Return the search with the least noise that makes the whole release (epsilon, delta)-private."""
+        target = Target(
+            users=users, bins=code.values, epsilon=epsilon, delta=delta, honest_users=honest_users, padding_bins=0
+        )
+        protocol = HashedHistogram.for_levels(target, levels=code.levels, pieces=code.symbols, dummies=dummies)
+        return cls(code=code, protocol=protocol)
+
+    @cached_property
+    def tests(self) -> TextTests:
+        """The tests of the search."""
+        return _tests(self.code, self.protocol)
+
+    def plan(self, *, beta: float = 0.05, risk: float = RISK) -> TextPlan:
+        """The detection limit, the cost and the risk of a release, before any answer."""
+        beta, risk = failure_probability(beta), failure_probability(risk)
+        tests, protocol = self.tests, self.protocol
+        lengths = range(1, self.code.levels + 1)
+        expected = {length: tests.expected_candidates(length) for length in lengths}
+        thresholds = {length: tests.whole(length, candidates=expected[length], risk=risk) for length in lengths}
+        return TextPlan(
+            detection_limit=tests.limit(thresholds, beta),
+            all_reported=tests.limit(thresholds, beta, people=protocol.users),
+            risk=risk,
+            beta=beta,
+            messages=protocol.messages_per_user.expected,
+            bits_per_message=protocol.bits_per_message,
+            candidates=sum(expected.values()),
+        )
+
+    def estimate(
+        self,
+        tally: Tally,
+        *,
+        beta: float = 0.05,
+        risk: float = RISK,
+        reports: int | None = None,
+        forged: bool = False,
+        processes: int = 1,
+        progress: Progress = quiet,
+        counts: LevelCounts | None = None,
+    ) -> Estimate:
+        """Find the texts in the tally of all messages, and estimate the number of people of each.
+
+        `detection` of the result has the detection limit, and the `risk` that any reported text is held by no honest
+        person. Intervals hold for all candidates at once; `unreported_high` holds for all other texts at once.
+        `reports` and `forged` are those of every protocol. `counts` counts messages elsewhere than in this process.
+        """
+        beta, risk = failure_probability(beta), failure_probability(risk)
+        ran, tally = self.protocol._that_ran(tally, reports=reports, forged=forged)
+        tests = _tests(self.code, ran)
+        found = search(self.code, tests, counts or TallyCounts(ran, tally), risk=risk, progress=progress)
+        return self._estimate(ran, tests, found, beta=beta, risk=risk)
+
+    def _estimate(self, ran: HashedHistogram, tests: TextTests, found: Found, *, beta: float, risk: float) -> Estimate:
+        """The estimates and intervals of the texts that were found, in the order of their labels."""
+        texts = sorted(found.texts, key=lambda one: (bool(one.length), one.symbols))
+        counts = np.zeros(len(texts))
+        ends = np.zeros((4, len(texts)), dtype=np.int64)
+        for length in {one.length for one in texts}:
+            at = np.array([place for place, one in enumerate(texts) if one.length == length])
+            totals = np.array([texts[place].total for place in at.tolist()])
+            estimator = tests.counted(ran.levels if not length else tests.copies(length))
+            every = tests.share(length) * beta / max(1, found.candidates[length])
+            counts[at] = estimator.estimate(totals)
+            ends[:2, at] = estimator.interval(totals, beta=beta)
+            ends[2:, at] = estimator.interval(totals, beta=every)
+        limit = tests.limit(found.thresholds, beta)
+        every_limit = tests.limit(found.thresholds, beta, people=ran.users)
+        per_bin, simultaneous = around_estimates(
+            counts,
+            per_bin=Intervals(ends[0], ends[1], unreported_high=min(ran.users, limit - 1)),
+            simultaneous=Intervals(ends[2], ends[3], unreported_high=min(ran.users, every_limit - 1)),
+        )
+        return Estimate(
+            symbols=as_symbols([self._label(one) for one in texts]),
+            counts=counts,
+            per_bin=per_bin,
+            simultaneous=simultaneous,
+            people=ran.users,
+            bins=ran.bins,
+            beta=beta,
+            estimator=ran.estimator.name,
+            guarantee=ran.guarantee,
+            about=partial(ran.facts),
+            domain=Domain.implicit(ran.bins),
+            detection=Detection(limit=limit, risk=risk, longest=self.code.longest, candidates=tuple(found.compared)),
+        )
+
+    def _label(self, one: Ended) -> str | NoText:
+        if one.length:
+            return self.code.text(one.symbols)
+        return OTHER_TEXT if one.symbols[0] == OTHER else NO_TEXT
+
+
+class TallyCounts:
+    """Counts of the messages in a tally, in this process."""
+
+    def __init__(self, protocol: HashedHistogram, tally: Tally) -> None:
+        self._protocol, self._tally = protocol, tally
+        self._level, self._messages = -1, np.empty(0, dtype=np.int64)
+
+    def supports(self, level: int, parents: NDArray[np.int64]) -> NDArray[np.int64]:
+        """The counts of all values of some parents, as one row for each parent."""
+        return self._protocol.family.supports(self._of(level), parents)
+
+    def count(self, level: int, values: NDArray[np.int64]) -> NDArray[np.int64]:
+        """The counts of some values."""
+        return self._protocol.family.count(self._of(level), values)
+
+    def _of(self, level: int) -> NDArray[np.int64]:
+        """The messages of a level; those of the last one are kept."""
+        if level != self._level:
+            self._level, self._messages = level, messages_in(self._protocol.level(self._tally, level))
+        return self._messages
+
+
+def _tests(code: TextCode, protocol: HashedHistogram) -> TextTests:
+    return TextTests(values=protocol.estimator, levels=code.levels, pieces=code.symbols - FIRST_PIECE)
