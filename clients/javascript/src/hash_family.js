@@ -43,7 +43,9 @@ export class HashFamily {
     /** Whether coefficients are expanded from a shorter seed. */
     this.expanded = BigInt(levels) * every * base > MOST_MESSAGES;
     this.seeds = this.expanded ? EXPANDED_SEEDS : every;
-    if (this.messages > MOST_MESSAGES) throw new TaskError("a task must have at most 2^62 different messages");
+    if (this.messages > MOST_MESSAGES) {
+      throw new TaskError("the parameters cannot be used: there must be at most 2^62 messages on all levels");
+    }
   }
 
   /** How many different messages there are, on all levels. */

@@ -1,6 +1,7 @@
 import { ClusterSampler } from "./cluster_sampler.js";
 import { ParameterError, ShuffledpError } from "./errors.js";
-import { SYSTEM, belowLarge, coinDigits, heads, shuffled } from "./randomness.js";
+import { hashedMessages } from "./hashed_messages.js";
+import { SYSTEM, coinDigits, heads, shuffled } from "./randomness.js";
 
 /** @typedef {import("./task.js").Task} Task */
 /** @typedef {import("./task.js").Message} Message */
@@ -60,8 +61,10 @@ function checkValues(task, given) {
  * @returns {Randomizer<any>}
  */
 function randomizerOf(task) {
-  const { law, values, users } = task;
-  if (law.kind === "hashed") return hashedOf(/** @type {import("./hash_family.js").HashFamily} */ (task.family), law, users);
+  const { family, law, values, users } = task;
+  if (law.kind === "hashed") {
+    return hashedMessages(/** @type {NonNullable<typeof family>} */ (family), law.dummies, users);
+  }
   if (law.kind === "coin") {
     const { leavesOut } = law;
     const digits = coinDigits(law.probability);
@@ -73,27 +76,6 @@ function randomizerOf(task) {
   }
   const [pairs, lone] = [law.laws.pairs, law.laws.lone].map((each) => new ClusterSampler(each, values, users));
   return (place, most, random) => withPairs(place, pairs.draw(most, random), lone.draw(most, random));
-}
-
-/**
- * The bucket of every value under a seed of its own, and dummies that are uniform among all messages.
- * @param {import("./hash_family.js").HashFamily} family
- * @param {{dummies: import("./parameters.js").ClusterLaw}} law
- * @param {number} users
- * @returns {Randomizer<number | bigint[]>}
- */
-function hashedOf(family, law, users) {
-  const dummies = new ClusterSampler(law.dummies, family.modulus * family.levels, users);
-  return (given, most, random) => {
-    const values = typeof given === "number" ? [BigInt(given)] : given;
-    const messages = values.map((value, level) => {
-      const seed = belowLarge(family.seeds, random);
-      return family.message({ level, seed, bucket: family.bucket(seed, value) });
-    });
-    const number = messages.length + dummies.drawNumber(most, random);
-    while (messages.length < Math.min(number, most + 1)) messages.push(belowLarge(family.messages, random));
-    return messages;
-  };
 }
 
 /**

@@ -142,7 +142,7 @@ export class Task {
 
   /** Whether the list of answers is here: in the task itself, or given with `takeAnswers`. */
   get hasAnswers() {
-    return this.#places !== null;
+    return this.#places !== null || this.code !== null;
   }
 
   /**

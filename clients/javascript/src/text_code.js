@@ -162,7 +162,8 @@ export function checkText({ levels, longest, pieces, normalisation }) {
   const each = pieces.kind === "list" ? pieces.values : Array.from(pieces.characters);
   if (each.length === 0) throw unusable("either pieces or an alphabet must be given");
   if (FIRST_PIECE + numberOf(pieces) > MOST_SYMBOLS) {
-    throw unusable(`a code must have at most ${spelt(MOST_SYMBOLS - FIRST_PIECE)} pieces, got ${spelt(numberOf(pieces))}`);
+    const most = spelt(MOST_SYMBOLS - FIRST_PIECE);
+    throw unusable(`a code must have at most ${most} pieces, got ${spelt(numberOf(pieces))}`);
   }
   if (new Set(each).size !== each.length) {
     throw unusable("pieces must differ: one is there twice, so a text could be cut in two ways");

@@ -53,15 +53,15 @@ function ofOneLaw(window) {
 }
 
 /**
- * One shift up and one down on every level. Hash functions do not matter: counts of messages that fit two values are the
- * worst if no message fits both (docs/proofs/hashed-histogram.md), so this is an upper bound.
+ * One shift up and one down on every level. Hash functions do not matter: the worst case is that no message fits two
+ * values (docs/proofs/hashed-histogram.md), so this is an upper bound.
  *
  * @param {import("./window.js").Window} window @param {number} levels
  */
 function ofLevels(window, levels) {
   if (levels === 1) return { ...ofOneLaw(window), exact: false };
-  const shifts = /** @type {(1 | -1)[]} */ ([-1, 1]).map((by) => ({ loss: PrivacyLoss.ofShift(window, by), count: levels }));
-  const loss = composed(shifts, NEGLIGIBLE);
+  const losses = [PrivacyLoss.ofShift(window, -1), PrivacyLoss.ofShift(window, 1)];
+  const loss = composed(losses.map((one) => ({ loss: one, count: levels })), NEGLIGIBLE);
   return { exact: false, delta: (/** @type {number} */ epsilon) => Math.min(1, loss.delta(epsilon)) };
 }
 

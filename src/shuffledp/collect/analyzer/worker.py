@@ -28,13 +28,14 @@ from shuffledp.collect.crypto.fingerprint import Remembered, screen
 from shuffledp.collect.crypto.keys import KeyPair
 from shuffledp.collect.reasons import Reason, Refused
 from shuffledp.collect.server.observability import log
-from shuffledp.collect.server.pull import BatchPuller, TaskHealth, until
+from shuffledp.collect.server.pull import BatchPuller, StoppedError, TaskHealth, until
 from shuffledp.collect.store.fingerprints import Fingerprints
 from shuffledp.collect.store.tallies import to_bytes
 from shuffledp.collect.task import Task
 from shuffledp.collect.task.report import layer_of
 from shuffledp.errors import BudgetError, DataError, ParameterError, ShuffledpError
 from shuffledp.histogram.tally import Tally
+from shuffledp.progress import Progress
 
 MOST_LISTED = 1 << 22
 """With more possible messages, only those that occur are counted: a count for each would take 32 MB."""
@@ -145,6 +146,16 @@ def numbers_of(opened: bytes, width: int) -> NDArray[np.uint64]:
     return words.view(">u8")[:, 0].astype(np.uint64)
 
 
+def stopped_by(stopping: threading.Event) -> Progress:
+    """Return the progress of a release, which stops it once the server stops; it is made again after the next start."""
+
+    def report(what: str, share: float) -> None:
+        if stopping.is_set():
+            raise StoppedError
+
+    return report
+
+
 UPSTREAM = "The last shuffler cannot be reached or refuses: no new batches arrive."
 BATCH = "A batch could not be pulled, counted or acknowledged: it stays at the last shuffler and is retried."
 STOPPED = (
@@ -193,7 +204,9 @@ class BatchAnalyzer:
         """Whether more people were counted than have reported."""
         self._next_look = -math.inf
         self._counter = BatchCounter(served.task, served.key, processes=settings.processes)
-        self._releasing = Releasing(served.task, settings.store, ledger=settings.ledger, joined=settings.joined)
+        self._releasing = Releasing(
+            served.task, settings.store, ledger=settings.ledger, joined=settings.joined, processes=settings.processes
+        )
         self._health = TaskHealth(served.task.id, clock=clock)
         self._puller = BatchPuller(
             served.task,
@@ -215,7 +228,7 @@ class BatchAnalyzer:
     def step(self, stopping: threading.Event) -> bool:
         """Count all batches that are ready, then release; return whether anything was done."""
         worked = self._puller.step(stopping)
-        return self._release() or worked
+        return self._release(stopping) or worked
 
     def _count(self, batch_id: bytes, blocks: Iterator[bytes], stopping: threading.Event) -> None:
         task = self._task
@@ -247,13 +260,13 @@ class BatchAnalyzer:
         if self.stopped:
             raise MoreCountedError(f"people counted must be at most the reports, got {counted} of {self.reported}")
 
-    def _release(self) -> bool:
+    def _release(self, stopping: threading.Event) -> bool:
         due = self._has_new_tallies or self._clock() >= self._next_look
         if not due or not self._health.may_try("release"):
             return False
         try:
             self._check_reported()
-            released = self._releasing.release() if self._has_new_tallies else 0
+            released = self._releasing.release(stopped_by(stopping)) if self._has_new_tallies else 0
         except ShuffledpError as error:
             self._health.failed("release", error, _why_not_released(error))
             return False

@@ -38,7 +38,7 @@ def asked_task(
     keys = tuple(KeyPair.generate() for _ in range(shufflers + 1))
     addresses = [f"http://127.0.0.1:{port}", *(f"http://127.0.0.1:{9 + at}" for at in range(shufflers))]
     places = [Place(address, key.public) for address, key in zip(addresses, keys, strict=True)]
-    listed = answers if isinstance(answers, AnswerRange) else AnswerList(list(answers))
+    listed = AnswerList(list(answers)) if isinstance(answers, (list, tuple)) else answers
     settings = {"users": 5, "epsilon": 8.0, "delta": 1e-2, "protocol": "dummy-poisson"} | more
     task = new_task(
         question=question,
