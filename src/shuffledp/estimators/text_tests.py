@@ -42,7 +42,8 @@ from numpy.typing import NDArray
 from shuffledp.estimators.base import first_high, last_low
 from shuffledp.estimators.hashed_values import HashedValues
 from shuffledp.estimators.supports import exceeds
-from shuffledp.noise import Binomial, CompoundPoisson, IntegerDistribution
+from shuffledp.noise import CompoundPoisson, IntegerDistribution
+from shuffledp.noise.binomial import Matches
 from shuffledp.noise.sum import Sum
 
 FALSE_PER_PREFIX = 0.25
@@ -75,7 +76,7 @@ class CopiedValues(HashedValues):
         return self._distribution(count)
 
     def _distribution(self, count: int) -> Sum:
-        people = Binomial(trials=max(1, self.copies * (self.people - count)), probability=self.probability)
+        people = Matches(trials=self.copies * (self.people - count), buckets=self.family.modulus)
         rate = self.dummies.rate * self.copies
         return Sum(people, CompoundPoisson(rate=rate, size_weights=self.dummies.size_weights))
 
