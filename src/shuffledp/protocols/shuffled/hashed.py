@@ -32,7 +32,7 @@ from shuffledp.formatting import counted, readable
 from shuffledp.histogram.domain import Domain
 from shuffledp.histogram.estimate import Estimate
 from shuffledp.histogram.facts import NoiseFacts, NoiseKind
-from shuffledp.histogram.hash_family import MOST_MESSAGES, MOST_MODULUS, HashFamily, next_prime
+from shuffledp.histogram.hash_family import EXPANDED_SEEDS, MOST_MESSAGES, MOST_MODULUS, HashFamily, next_prime
 from shuffledp.histogram.inputs import check_bins
 from shuffledp.histogram.shuffle import concatenate
 from shuffledp.histogram.tally import Tally
@@ -110,7 +110,8 @@ class HashedHistogram(ShuffledHistogram):
         """Return the protocol for one value on each of several levels; each parent of a value has `pieces` values."""
         dummies = checked_dummies(dummies)
         rate = _rate(target, values=levels, shared=0.0)
-        modulus = next_prime(max(pieces, 2, min(MOST_MODULUS // 2, math.ceil(dummies * target.honest / rate))))
+        most = min(MOST_MODULUS, MOST_MESSAGES // (EXPANDED_SEEDS * levels)) // 2
+        modulus = next_prime(max(pieces, 2, min(most, math.ceil(dummies * target.honest / rate))))
         return cls(
             **target.settled,
             family=HashFamily.of(modulus=modulus, values=target.cells, pieces=pieces, levels=levels),
