@@ -26,10 +26,10 @@ from shuffledp.collect.server.cache import BoundedCache
 from shuffledp.collect.server.http import asking_the_store, on_http_error, on_refused
 from shuffledp.collect.store import CountedBatch, KeptRelease, ListedRelease, TallyStanding, TallyStore
 from shuffledp.collect.task import AnswerText, Task
+from shuffledp.collect.task.lookup import LONGEST_LOOKUP, can_look_up
 from shuffledp.collect.task.task import BETA, LONGEST_QUESTION
 from shuffledp.collect.web.assets import HEADERS, NO_STORE, Assets, answer, wants_page, web_page
 from shuffledp.collect.web.caches import Histories, LedgerStatus, rendered
-from shuffledp.collect.web.lookup import LONGEST as LONGEST_LOOKUP
 from shuffledp.collect.web.lookup import Lookups
 from shuffledp.collect.web.sessions import HOME, SigningIn
 from shuffledp.collect.web.status import OTHER, ShufflerHealth, ShufflerMonitor, new_client
@@ -176,7 +176,7 @@ class Console:
     async def _show_lookup(self, request: Request) -> Response:
         """The count of one answer, for operators: a page, or JSON for programs."""
         task, value = self._requested(request), request.query_params.get("value", "")
-        if not self._lookups.can(task):
+        if not can_look_up(task):
             raise HTTPException(404)
         if len(value) > LONGEST_LOOKUP:
             raise HTTPException(400)
@@ -264,7 +264,7 @@ class Console:
             batches=_batches(kept),
             all_batches=len(kept.batches),
             joined=self._joined,
-            lookup=LONGEST_LOOKUP if self._lookups.can(task) and kept.latest is not None else None,
+            lookup=LONGEST_LOOKUP if can_look_up(task) and kept.latest is not None else None,
             refused=_refusals(shufflers, kept.standing),
             unknown=kept.standing is None or not all(each.status for each in shufflers),
             servers=[{"name": _name(each.position, len(shufflers)), "health": each} for each in shufflers],

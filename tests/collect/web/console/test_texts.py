@@ -15,7 +15,7 @@ from tests.collect.web.console.running import asked_task, batch_id, release, set
 from shuffledp.collect.analyzer.releases import Releasing
 from shuffledp.collect.analyzer.settings import Settings
 from shuffledp.collect.store.tallies import to_bytes
-from shuffledp.collect.web.lookup import LONGEST
+from shuffledp.collect.task.lookup import LONGEST_LOOKUP
 from shuffledp.errors import DataError
 from shuffledp.protocols.free_text import FreeText
 from shuffledp.release.hidden import Blocklist
@@ -184,8 +184,8 @@ def test_a_looked_up_answer_is_escaped_and_short(monkeypatch, kept, settings):
         assert "<bdi>&lt;script&gt;alert(1)&lt;/script&gt;</bdi>" in page
         quoted = (await person.get(lookup(kept.task, "%22%3E%3Cimg src=x onerror=alert(1)%3E"))).text
         assert "<img" not in quoted
-        assert (await person.get(lookup(kept.task, "x" * LONGEST))).status_code == 200
-        assert (await person.get(lookup(kept.task, "x" * (LONGEST + 1)))).status_code == 400
+        assert (await person.get(lookup(kept.task, "x" * LONGEST_LOOKUP))).status_code == 200
+        assert (await person.get(lookup(kept.task, "x" * (LONGEST_LOOKUP + 1)))).status_code == 400
         assert (await person.get(lookup(kept.task, "%00%ff%e2%80%ae"))).status_code == 200
 
     visit(monkeypatch, settings, test)
