@@ -41,8 +41,8 @@ def confirmation(task: Task, split: SplitBudget) -> Confirmation:
     error = counting_error(split, users=task.users, texts=texts, honest_users=task.honest_users)
     delta = short_exponent(f"{split.count.delta:g}")
     facts = {
-        "Second task": f"counts up to {counted(texts, 'text')} within ±{people_at_most(error)}: after the release, create "
-        f"it with --answers-from RELEASE.json --epsilon {split.count.epsilon:g} --delta {delta} and new keys",
+        "Second task": f"counts up to {counted(texts, 'text')} within ±{people_at_most(error)}: after the release, "
+        f"create it with --answers-from RELEASE.json --epsilon {split.count.epsilon:g} --delta {delta} and new keys",
         "Both tasks": f"{epsilon_delta(split.total.epsilon, split.total.delta)} {_COMPOSED}",
     }
     plain = {

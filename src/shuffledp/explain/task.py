@@ -263,8 +263,8 @@ def _leaves(task: Task) -> str:
     return (
         f"{texts}Randomized messages, each encrypted for the analyzer{layers}. The first shuffler sees your network "
         f"address, the time of arrival and the number of messages ({number}). The report states its time only in "
-        f"steps of {duration(task.time_precision)}. The analyzer sees the messages of a whole batch in random order. Your "
-        "answer is randomized once: sending again sends the same bytes."
+        f"steps of {duration(task.time_precision)}. The analyzer sees the messages of a whole batch in random order. "
+        "Your answer is randomized once: sending again sends the same bytes."
     )
 
 
