@@ -12,6 +12,7 @@ from shuffledp.collect.task.confirm import SplitBudget, counting_error, split_bu
 from shuffledp.formatting import counted, epsilon_delta, people_at_most, share_at_most, short_exponent
 from shuffledp.protocols.text_codes import TextChoices
 from shuffledp.release.release import Release
+from shuffledp.validation import open_probability
 
 
 class Confirmation(NamedTuple):
@@ -28,8 +29,8 @@ def text_answers(
     if confirm is None:
         return AnswerText.of(choices.search(**people, epsilon=epsilon, delta=delta).code), None
     # the code is chosen for the budget that is certain
-    share = min(max(1 - confirm, 0.01), 1.0)
-    code = choices.search(**people, epsilon=share * epsilon, delta=delta / 2).code
+    certain = (1 - open_probability("confirm", confirm)) * epsilon
+    code = choices.search(**people, epsilon=certain, delta=delta / 2).code
     return AnswerText.of(code), split_budget(code, **people, epsilon=epsilon, delta=delta, share=confirm)
 
 

@@ -6,7 +6,7 @@ import math
 from typing import Any
 
 from shuffledp.collect.task.schema import NONE, OTHER, AnswerText, PieceAlphabet
-from shuffledp.collect.task.task import BETA, Task
+from shuffledp.collect.task.task import BETA, Task, TextPlan
 from shuffledp.formatting import (
     confidence_percent,
     counted,
@@ -16,7 +16,6 @@ from shuffledp.formatting import (
     shown,
 )
 from shuffledp.histogram.text_code import FIRST_PIECE, Step
-from shuffledp.protocols.free_text import TextPlan
 from shuffledp.release.limits import USELESS_SHARE
 
 STEPS = {
