@@ -67,6 +67,7 @@ def run(
     ranges: given.Ranges = False,
     beta: given.Beta = 0.05,
     top: given.Top = None,
+    block: given.Block = None,
     evaluate: Annotated[
         bool, flag("--evaluate", "NOT PRIVATE: add the true error, for tests on data you own.", panel=RESULT)
     ] = False,
@@ -101,11 +102,15 @@ def run(
     from shuffledp.cli.release_output import parse_shares, publish
     from shuffledp.data import find_files
     from shuffledp.explain.files import check_writable
+    from shuffledp.release.hidden import NOT_WITH_BLOCK, Blocklist, hide
     from shuffledp.release.private_histogram import private_histogram
     from shuffledp.validation import whole
 
     whole("top", 1 if top is None else top)
     check_ledger(ledger)
+    blocked = None if block is None else Blocklist.read(block)
+    if blocked is not None and (evaluate or values_per_person > 1):
+        raise ParameterError(NOT_WITH_BLOCK)  # before a release is spent
     shares = None if quantiles is None else parse_shares(quantiles)
     data = find_files(files, delimiter=delimiter, encoding=encoding, format=format)
     if data.passed_over:
@@ -157,7 +162,7 @@ def run(
                 master=master,
                 progress=progress,
             )
-        publish(release, out=out or [], top=top, as_json=json, explain=explain)
+        publish(hide(release, blocked), out=out or [], top=top, as_json=json, explain=explain)
     except BaseException as error:
         if ledger is not None and release is not None:
             error.add_note("the release was entered in the ledger and counts as spent")

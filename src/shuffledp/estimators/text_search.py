@@ -14,7 +14,7 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from shuffledp.estimators.text_tests import TextTests
+from shuffledp.estimators.text_tests import TextTests, is_tested
 from shuffledp.histogram.text_code import END, FIRST_PIECE, NONE, OTHER, TextCode
 from shuffledp.progress import Progress, quiet
 
@@ -120,4 +120,5 @@ def _continued(
 
 def _keeps(tests: TextTests, level: int, one: Ended) -> bool:
     """Whether an ended text is counted on one more level; (other) and (none) always are."""
-    return not one.length or one.total >= tests.ended(level - one.length + 1)
+    copies = level - one.length + 1
+    return not one.length or not is_tested(copies) or one.total >= tests.ended(copies)

@@ -29,7 +29,7 @@ from shuffledp.histogram.domain import Domain
 from shuffledp.histogram.estimate import Estimate
 from shuffledp.histogram.facts import Detection
 from shuffledp.histogram.intervals import Intervals
-from shuffledp.histogram.labels import NoText
+from shuffledp.histogram.labels import NoText, text_label
 from shuffledp.histogram.tally import Tally, as_symbols
 from shuffledp.histogram.text_code import FIRST_PIECE, OTHER, TextCode
 from shuffledp.progress import Progress, quiet
@@ -183,7 +183,7 @@ class FreeText:
 
     def _label(self, one: Ended) -> str | NoText:
         if one.length:
-            return self.code.text(one.symbols)
+            return text_label(self.code.text(one.symbols))
         return OTHER_TEXT if one.symbols[0] == OTHER else NO_TEXT
 
 
