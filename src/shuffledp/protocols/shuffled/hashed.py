@@ -28,11 +28,11 @@ from shuffledp.accounting.hashed_curve import HashedCurve, poisson
 from shuffledp.accounting.rounding import SHARE_OF_A_RATE
 from shuffledp.errors import DataError, ParameterError
 from shuffledp.estimators.hashed_values import MOST_VALUES, DecodedTally, HashedValues
-from shuffledp.formatting import readable
+from shuffledp.formatting import counted, readable
 from shuffledp.histogram.domain import Domain
 from shuffledp.histogram.estimate import Estimate
 from shuffledp.histogram.facts import NoiseFacts, NoiseKind
-from shuffledp.histogram.hash_family import MOST_MESSAGES, MOST_MODULUS, HashFamily, next_prime
+from shuffledp.histogram.hash_family import EXPANDED_SEEDS, MOST_MESSAGES, MOST_MODULUS, HashFamily, next_prime
 from shuffledp.histogram.inputs import check_bins
 from shuffledp.histogram.shuffle import concatenate
 from shuffledp.histogram.tally import Tally
@@ -49,7 +49,7 @@ from shuffledp.validation import failure_probability, real, whole
 DUMMIES = 4.0
 """The default number of dummies for each value of a person: the standard deviation is then 1.12 times the least."""
 
-MOST_DUMMIES = 1000.0
+LEAST_DUMMIES, MOST_DUMMIES = 0.01, 1000.0
 MOST_LEVELS = 64
 
 MOST_LOOKED_UP = 10**6
@@ -110,7 +110,8 @@ class HashedHistogram(ShuffledHistogram):
         """Return the protocol for one value on each of several levels; each parent of a value has `pieces` values."""
         dummies = checked_dummies(dummies)
         rate = _rate(target, values=levels, shared=0.0)
-        modulus = next_prime(max(pieces, 2, min(MOST_MODULUS // 2, math.ceil(dummies * target.honest / rate))))
+        most = min(MOST_MODULUS, MOST_MESSAGES // (EXPANDED_SEEDS * levels)) // 2
+        modulus = next_prime(max(pieces, 2, min(most, math.ceil(dummies * target.honest / rate))))
         return cls(
             **target.settled,
             family=HashFamily.of(modulus=modulus, values=target.cells, pieces=pieces, levels=levels),
@@ -225,25 +226,28 @@ class HashedHistogram(ShuffledHistogram):
         bins = np.atleast_1d(np.asarray(values))
         check_looked_up(bins.size)
         check_bins(bins, bins=self.bins, what="value")
-        beta, domain = failure_probability(beta), self._labelled(domain)
-        labels = bins.astype(np.int64) if domain is None else domain.decode(bins)
+        domain = self._labelled(domain)
         ran, tally = self._that_ran(tally, reports=reports)
-        found = ran.estimator.statistic_of(tally, bins.astype(np.int64)).renamed(np.arange(bins.size))
+        labels = bins.astype(np.int64) if domain is None else domain.decode(bins)
+        return ran.looked_up(ran.estimator.statistic_of(tally, bins.astype(np.int64)), labels, beta=beta)
+
+    def looked_up(self, statistic: Tally, labels: NDArray[Any], *, beta: float) -> Estimate:
+        """Estimate values with these labels from the numbers of messages that are consistent with them."""
         estimate = read(
-            ran.estimator,
-            found,
-            bins=bins.size,
-            beta=beta,
-            guarantee=ran.guarantee,
-            about=ran.facts,
-            domain=Domain.of(labels),  # refuses a repeated value
+            self.estimator,
+            statistic.renamed(np.arange(len(statistic))),
+            bins=len(statistic),
+            beta=failure_probability(beta),
+            guarantee=self.guarantee,
+            about=self.facts,
+            domain=Domain.of(labels.tolist()),
         )
         return replace(
             estimate,
-            bins=self.bins,
+            bins=self.bins - self.padding_bins,
             values_per_person=self.values_per_person,
-            per_bin=replace(estimate.per_bin, unreported_high=ran.users),
-            simultaneous=replace(estimate.simultaneous, unreported_high=ran.users),
+            per_bin=replace(estimate.per_bin, unreported_high=self.users),
+            simultaneous=replace(estimate.simultaneous, unreported_high=self.users),
         )
 
     def level_messages(self, values: NDArray[np.int64], *, rng: np.random.Generator) -> NDArray[np.int64]:
@@ -316,8 +320,8 @@ _ROUNDS = 3
 def checked_dummies(dummies: float) -> float:
     """Return the number of dummies for each value of a person."""
     number = real("dummies", dummies)
-    if not 0.01 <= number <= MOST_DUMMIES:
-        raise ParameterError(f"dummies must be 0.01 to {MOST_DUMMIES:g} for each value, got {number:g}")
+    if not LEAST_DUMMIES <= number <= MOST_DUMMIES:
+        raise ParameterError(f"dummies must be {LEAST_DUMMIES:g} to {MOST_DUMMIES:g} for each value, got {number:g}")
     return number
 
 
@@ -336,7 +340,8 @@ def _rate(target: Target, *, values: int, shared: float) -> float:
 
     rate = calibration.first_rate(excess, start=math.log(2 / target.delta), largest=LARGEST_RATE / 10)
     if rate is None:
-        raise ParameterError(f"epsilon={target.epsilon:g} is too small for {values} hashed values of each person")
+        each = counted(values, "hashed value")
+        raise ParameterError(f"epsilon={target.epsilon:g} is too small for {each} of each person")
     return rate
 
 
