@@ -264,9 +264,9 @@ def test_the_curve_is_monotone_and_total():
     for values, shared, rate in ((2, 0.5, 0.5), (16, 0.5, 900.0), (16, 1e-9, 0.01), (2, 1.0, 5000.0)):
         assert 0 < HashedCurve(rate=rate, values=values, shared=shared).delta(0.5) <= 1
     assert HashedCurve(rate=900.0, values=16, shared=0.5).delta(0.5) == 1
-    for curve in (curve, HashedCurve(rate=5.0)):
+    for one in (curve, HashedCurve(rate=5.0)):
         with pytest.raises(ParameterError, match="epsilon"):
-            curve.delta(-0.1)
+            one.delta(-0.1)
     with pytest.raises(ParameterError, match="shared"):
         HashedCurve(rate=1.0, shared=1.5)
 
