@@ -101,7 +101,7 @@ class HashedHistogram(ShuffledHistogram):
         return cls(
             **target.settled,
             family=HashFamily.of(modulus=modulus, values=target.cells),
-            dummies=poisson(rate * (1 + SHARE_OF_A_RATE) * target.users / target.honest),
+            dummies=_of_everyone(rate, target),
             guarantee=target.guarantee("computed as an upper bound"),
         )
 
@@ -114,7 +114,7 @@ class HashedHistogram(ShuffledHistogram):
         return cls(
             **target.settled,
             family=HashFamily.of(modulus=modulus, values=target.cells, pieces=pieces, levels=levels),
-            dummies=poisson(rate * (1 + SHARE_OF_A_RATE) * target.users / target.honest),
+            dummies=_of_everyone(rate, target),
             guarantee=target.guarantee("computed as an upper bound"),
             levels=levels,
         )
@@ -335,6 +335,17 @@ def _rate(target: Target, *, values: int, shared: float) -> float:
         each = counted(values, "hashed value")
         raise ParameterError(f"epsilon={target.epsilon:g} is too small for {each} of each person")
     return rate
+
+
+def _of_everyone(rate: float, target: Target) -> CompoundPoisson:
+    """The dummies of all people together, given the mean number of the honest ones."""
+    mean = rate * (1 + SHARE_OF_A_RATE) * target.users / target.honest
+    if mean > LARGEST_RATE:
+        raise ParameterError(
+            f"with only {target.honest:,} honest people among {target.users:,}, all together must make more noise than "
+            "can be computed: more of them must be honest"
+        )
+    return poisson(mean)
 
 
 def _buckets(wanted: float, values: int, *, sets: bool) -> int:
