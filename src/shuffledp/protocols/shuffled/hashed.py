@@ -349,8 +349,8 @@ def _of_everyone(rate: float, target: Target) -> CompoundPoisson:
 
 
 def _buckets(wanted: float, values: int, *, sets: bool) -> int:
-    """The number of buckets: about the wanted one, and not far more than there are values."""
-    modulus = next_prime(max(2, min(math.ceil(wanted), values, MOST_MODULUS // 2)))
+    """The number of buckets: about the wanted one, however few values there are, so that other people add little."""
+    modulus = next_prime(max(2, min(math.ceil(wanted), MOST_MODULUS // 2)))
     while sets and HashFamily.of(modulus=modulus, values=values).expanded:
         modulus = next_prime(int(modulus * 0.9))
     return modulus
