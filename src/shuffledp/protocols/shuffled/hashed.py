@@ -235,7 +235,7 @@ class HashedHistogram(ShuffledHistogram):
         estimate = read(
             self.estimator,
             statistic.renamed(np.arange(len(statistic))),
-            bins=len(statistic),
+            bins=len(labels),
             beta=failure_probability(beta),
             guarantee=self.guarantee,
             about=self.facts,
