@@ -246,6 +246,13 @@ class HashedHistogram(ShuffledHistogram):
             simultaneous=replace(estimate.simultaneous, unreported_high=ran.users),
         )
 
+    def level_messages(self, values: NDArray[np.int64], *, rng: np.random.Generator) -> NDArray[np.int64]:
+        """The messages of everybody on one level, as messages of a protocol with one level."""
+        own = self._hashed(values, rng)
+        clusters = Clusters(distribution=self.dummies, users=self.users, bins=self.family.modulus)
+        number = clusters.draw_number(values.size, rng=rng)
+        return np.concatenate([own, rng.integers(0, self.family.messages, size=number)])
+
     def level(self, tally: Tally, level: int) -> Tally:
         """The messages of one level, as messages of a protocol with one level."""
         start, stop = np.searchsorted(tally.symbols, [level * self.family.messages, (level + 1) * self.family.messages])
