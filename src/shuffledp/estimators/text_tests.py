@@ -42,9 +42,10 @@ from numpy.typing import NDArray
 
 from shuffledp.estimators.base import first_high, last_low
 from shuffledp.estimators.hashed_values import HashedValues
-from shuffledp.estimators.supports import exceeds
+from shuffledp.estimators.supports import Block, exceeds
 from shuffledp.noise import IntegerDistribution
 from shuffledp.noise.binomial import Matches
+from shuffledp.noise.distribution import TAIL
 from shuffledp.noise.poisson import Poisson
 from shuffledp.noise.sum import Sum
 
@@ -86,6 +87,8 @@ class CopiedValues(HashedValues):
         nearest = np.clip(np.rint(self.estimate(supports)), 0, self.people).astype(np.int64)
         low, high = np.full(supports.shape, self.people + 1), np.full(supports.shape, -1)
         for block in self.blocks:
+            if not self._near(supports, block):
+                continue
             most_others = first_high(block.at_fewest, exceeds(block.at_fewest.window.above, beta / 2))
             fewest_others = last_low(block.at_most, exceeds(block.at_most.window.below, beta / 2))
             first = np.maximum(-((most_others - supports) // self.copies), block.fewest)
@@ -94,6 +97,14 @@ class CopiedValues(HashedValues):
             low = np.where(possible, np.minimum(low, first), low)
             high = np.where(possible, np.maximum(high, last), high)
         return np.where(high < 0, nearest, low), np.where(high < 0, nearest, high)
+
+    def _near(self, supports: NDArray[np.int64], block: Block) -> bool:
+        """Whether counts of a block could have these supports; others are less likely than any beta (Bernstein)."""
+        log = -math.log(TAIL)
+        reach = log / 3 + math.sqrt((log / 3) ** 2 + 2 * log * block.at_fewest.variance)
+        least = self.copies * block.fewest + block.at_most.mean - reach
+        most = self.copies * block.most + block.at_fewest.mean + reach
+        return bool(((least <= supports) & (supports <= most)).any())
 
 
 @dataclass(frozen=True, kw_only=True)
