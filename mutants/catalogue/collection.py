@@ -4,6 +4,40 @@ from mutants.mutant import Mutant
 
 MUTANTS = (
     Mutant(
+        name="lookup-before-the-release",
+        harm="An operator sees counts of a batch for which the ledger has no entry.",
+        target="shuffledp.collect.web.lookup:Lookups._look_up",
+        pattern="kept.released and kept.problem is None",
+        replacement="kept.problem is None",
+        tests=("tests/collect/web/console/test_texts.py::test_only_released_batches_are_looked_up",),
+    ),
+    Mutant(
+        name="blocked-words-shown",
+        harm="Pages and files of the analyzer show words that its operator has blocked.",
+        target="shuffledp.collect.analyzer.settings:Settings.shown",
+        pattern="self.block is None",
+        replacement="self.block is not None or True",
+        tests=("tests/collect/web/console/test_texts.py::test_blocked_words_are_on_no_page_and_in_no_file",),
+    ),
+    Mutant(
+        name="values-stand-out-too-early",
+        harm="A release of very many answers shows answers that nobody gave far more often than it says.",
+        target="shuffledp.release.selected:standing_out",
+        pattern="protocol.error(risk).simultaneous",
+        replacement="0.7 * protocol.error(risk).simultaneous",
+        tests=("tests/release/test_selected.py::test_values_that_nobody_holds_are_seldom_reported",),
+    ),
+    Mutant(
+        name="stopped-search-is-released",
+        harm="A stopping analyzer does not stop its search, and publishes after it was told to end.",
+        target="shuffledp.collect.analyzer.worker:stopped_by",
+        pattern="stopping.is_set()",
+        replacement="False",
+        tests=(
+            "tests/collect/analyzer/test_text_releases.py::test_a_stopped_search_is_made_again_after_the_next_start",
+        ),
+    ),
+    Mutant(
         name="layer-not-bound-to-task",
         harm="A report of one task can be replayed in another with other noise.",
         target="shuffledp.collect.crypto.hpke:info",

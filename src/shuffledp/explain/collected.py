@@ -6,12 +6,13 @@ The analyzer fills in the facts; nothing is computed here except percentages.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from shuffledp.collect.reasons import Reason
+from shuffledp.collect.task.lookup import LookedUp
 from shuffledp.explain.text_task import STEPS
-from shuffledp.formatting import counted, people_at_most, readable, share_at_most
+from shuffledp.formatting import confidence, counted, people_at_most, readable, share_at_most, shown
 from shuffledp.histogram.text_code import TextCode
 
 _SHARE = 100
@@ -105,6 +106,15 @@ def collected_notes(facts: Collected) -> Iterator[str]:
             f"Left out: {counted(facts.left_out, 'batch', things='batches')} with fewer messages than the number of "
             "reports requires, whose noise is incomplete."
         )
+
+
+def lookup_lines(found: Sequence[LookedUp]) -> Iterator[str]:
+    """Yield the counts of answers that were looked up; their intervals hold at once."""
+    for one in found:
+        yield f"{shown(one.value)}: about {round(one.count):,} ({one.low:,} to {one.high:,} people)."
+    if found:
+        level = confidence(sum(one.beta for one in found))
+        yield f"{level} confidence, all {counted(len(found), 'answer')} looked up at once."
 
 
 def collected_warnings(facts: Collected) -> Iterator[str]:
