@@ -43,8 +43,9 @@ def test_a_task_for_texts_is_read_as_it_was_written():
 @pytest.mark.parametrize(
     ("answer", "first"),
     [("dark", 6), (" DARK\u3000", 6), ("d", 6), (None, NONE), ("", NONE), (" \t", NONE), ("dark mode", OTHER),
-     ("(none)", OTHER), ("abcdefgh", 3), ("abcdefghi", OTHER), ("\ud800", OTHER), ("é", OTHER), (5, OTHER), (math.nan, 16), (True, 22),
-     (b"dark", OTHER), ([], OTHER), (Hostile(), OTHER), ("x" * 10**6, OTHER), (10**5000, OTHER)],
+     ("(none)", OTHER), ("abcdefgh", 3), ("abcdefghi", OTHER), ("\ud800", OTHER), ("é", OTHER), (5, OTHER),
+     (math.nan, 16), (True, 22), (b"dark", OTHER), ([], OTHER), (Hostile(), OTHER), ("x" * 10**6, OTHER),
+     (10**5000, OTHER)],
     ids=lambda part: type(part).__name__,
 )  # fmt: skip
 def test_first_symbols(answer, first):
