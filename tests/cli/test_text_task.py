@@ -9,7 +9,9 @@ from shuffledp.accounting.composition import composed
 from shuffledp.collect.analyzer.releases import release_of
 from shuffledp.collect.crypto.keys import KeyPair
 from shuffledp.collect.task import AnswerText, read_task
+from shuffledp.collect.task.confirm import found_texts
 from shuffledp.histogram.text_code import TextCode
+from shuffledp.release.hidden import Blocklist, hide
 from shuffledp.release.release import Release
 from tests.cli.commands import command
 
@@ -147,6 +149,12 @@ def test_the_found_texts_are_the_answers_of_a_second_task(found):
     words = new(folder, texts=["--answers-from", "release.json"], out="third.json").stdout
     assert "Both tasks:" in words
     assert Release.from_json(folder / "release.json").estimate.detection.longest == 6
+
+
+@pytest.mark.slow
+def test_hidden_texts_are_no_answers_of_the_second_task(found):
+    _, _, release = found
+    assert found_texts(hide(release, Blocklist.of(["coff"]))).values == ["tea", "milk"]
 
 
 @pytest.mark.slow
