@@ -86,7 +86,7 @@ MUTANTS = (
     Mutant(
         name="single-client-makes-no-clusters",
         harm="A client that sends alone, as deployed, makes no noise.",
-        target="shuffledp.noise.compound_poisson:Clusters.draw_bins",
+        target="shuffledp.noise.compound_poisson:Clusters.draw_number",
         pattern="int(self._table.sample(people * self._parts, rng=rng).sum())",
         replacement="int(self._table.sample(people * self._parts, rng=rng).sum()) if people > 1 else 0",
         tests=("tests/protocols/test_one_person.py::test_messages_of_one_person_have_their_distribution[sparse]",),

@@ -18,7 +18,7 @@ from shuffledp.errors import DataError
 if TYPE_CHECKING:
     from shuffledp.histogram.estimate import Estimate
 
-EXAMPLE = "shuffledp lookup release.json firefox chrome"
+EXAMPLE = "shuffledp lookup release.json dark light"
 
 
 def lookup(

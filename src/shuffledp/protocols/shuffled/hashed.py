@@ -101,7 +101,7 @@ class HashedHistogram(ShuffledHistogram):
         return cls(
             **target.settled,
             family=HashFamily.of(modulus=modulus, values=target.cells),
-            dummies=poisson(rate * (1 + SHARE_OF_A_RATE) * target.users / target.honest),
+            dummies=_of_everyone(rate, target),
             guarantee=target.guarantee("computed as an upper bound"),
         )
 
@@ -114,7 +114,7 @@ class HashedHistogram(ShuffledHistogram):
         return cls(
             **target.settled,
             family=HashFamily.of(modulus=modulus, values=target.cells, pieces=pieces, levels=levels),
-            dummies=poisson(rate * (1 + SHARE_OF_A_RATE) * target.users / target.honest),
+            dummies=_of_everyone(rate, target),
             guarantee=target.guarantee("computed as an upper bound"),
             levels=levels,
         )
@@ -235,7 +235,7 @@ class HashedHistogram(ShuffledHistogram):
         estimate = read(
             self.estimator,
             statistic.renamed(np.arange(len(statistic))),
-            bins=len(statistic),
+            bins=len(labels),
             beta=failure_probability(beta),
             guarantee=self.guarantee,
             about=self.facts,
@@ -337,9 +337,20 @@ def _rate(target: Target, *, values: int, shared: float) -> float:
     return rate
 
 
+def _of_everyone(rate: float, target: Target) -> CompoundPoisson:
+    """The dummies of all people together, given the mean number of the honest ones."""
+    mean = rate * (1 + SHARE_OF_A_RATE) * target.users / target.honest
+    if mean > LARGEST_RATE:
+        raise ParameterError(
+            f"with only {target.honest:,} honest people among {target.users:,}, all together must make more noise than "
+            "can be computed: more of them must be honest"
+        )
+    return poisson(mean)
+
+
 def _buckets(wanted: float, values: int, *, sets: bool) -> int:
-    """The number of buckets: about the wanted one, and not far more than there are values."""
-    modulus = next_prime(max(2, min(math.ceil(wanted), values, MOST_MODULUS // 2)))
+    """The number of buckets: about the wanted one, however few values there are, so that other people add little."""
+    modulus = next_prime(max(2, min(math.ceil(wanted), MOST_MODULUS // 2)))
     while sets and HashFamily.of(modulus=modulus, values=values).expanded:
         modulus = next_prime(int(modulus * 0.9))
     return modulus
