@@ -13,7 +13,8 @@ PYTEST := $(BIN)/python -m pytest --dist loadgroup -n auto
 unexport PYTHONDONTWRITEBYTECODE
 
 .PHONY: help demo up check test mutants dist versions lint format docs bench lock clean
-.PHONY: intervals table1 table1-figures table2 table2-figure gap trade-off report-figure notebook
+.PHONY: intervals table1 table1-figures table2 table2-figure gap trade-off report-figure report-sizes
+.PHONY: sample-threshold unknown-strings notebook
 
 # `make help` prints the lines that start with ##; a test checks that every target has one.
 ## help: list the targets
@@ -111,6 +112,18 @@ trade-off: .venv/demo.stamp
 ## report-figure: draw the report in README.md
 report-figure: .venv/demo.stamp
 	$(BIN)/python -m experiments.report_figure
+
+## report-sizes: draw the error against the bytes of a report
+report-sizes: .venv/demo.stamp
+	$(BIN)/python -m experiments.report_sizes
+
+## sample-threshold: compute the privacy of sample-and-threshold: a table in docs/explanation/unknown-strings-compared.md
+sample-threshold: .venv/demo.stamp
+	$(BIN)/python -m experiments.sample_threshold
+
+## unknown-strings: compute limits of free text and of other systems: docs/explanation/unknown-strings*.md
+unknown-strings: .venv/demo.stamp
+	$(BIN)/python -m experiments.unknown_strings
 
 ## notebook: run the notebook of the docs and store its outputs
 notebook: .venv/test.stamp

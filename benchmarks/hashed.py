@@ -39,6 +39,8 @@ BETA = 0.05
 SIZES = ((10**5, 10**6), (10**6, 10**4), (10**6, 10**5), (10**6, 10**6), (10**6, 10**8), (10**7, 10**6))
 """Numbers of people and of possible answers."""
 
+DECODED = ((10**5, 10**6), (10**6, 10**5), (10**6, 10**6), (10**6, 10**7), (10**7, 10**6))
+
 _AT_ONCE = 2 * 10**7
 """Messages that are made and counted together."""
 
@@ -205,6 +207,15 @@ def cost_rows(users=USERS, answers=ANSWERS, *, dummies=DUMMIES):
         )
 
 
+def decoding_rows(at=DECODED):
+    """Yield the cost of decoding hashed messages for other numbers of people and answers."""
+    for users, answers in at:
+        (size,) = (size for size in sizes(users, answers, dummies=(4,)) if size.name == USUAL)
+        cost = decoded(size.protocol, users)
+        figures = (f"{users:,}", f"{answers:,}", f"{size.protocol.family.modulus:,}", f"{cost.messages:,}")
+        yield *figures, f"{cost.seconds:.1f}", f"{cost.megabytes:,.0f}"
+
+
 def growth_rows(at=SIZES):
     """Yield bytes and error of each protocol for other numbers of people and answers."""
     for users, answers in at:
@@ -243,6 +254,11 @@ def main():
          "million messages/s"],
         cost_rows(),
     )  # fmt: skip
+    table(
+        f"Decoding of {USUAL}, epsilon 1, delta 1e-6",
+        ["n", "d", "buckets", "messages", "core s", "memory, MB"],
+        decoding_rows(),
+    )
     table(
         "Bytes of a report, and largest error at 95%, epsilon 1, delta 1e-6",
         ["n", "d", USUAL, *OTHERS],
