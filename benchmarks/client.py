@@ -23,14 +23,15 @@ _SECONDS = 0.4
 """Approximate processor time of a round."""
 
 
-def task(answers, *, shufflers=1, delta=1e-6):
+def task(answers, *, shufflers=1, delta=1e-6, users=USERS, protocol=None):
     places = [Place(f"http://127.0.0.1:{9 + at}", KeyPair.generate().public) for at in range(shufflers + 1)]
     return new_task(
         question="Which?",
         answers=AnswerRange(0, answers),
-        users=USERS,
+        users=users,
         epsilon=1,
         delta=delta,
+        protocol=protocol,
         shufflers=places[:-1],
         analyzer=places[-1],
         opens=datetime(2020, 1, 1, tzinfo=UTC),

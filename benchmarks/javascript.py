@@ -7,6 +7,7 @@ from pathlib import Path
 
 from benchmarks.client import ANSWERS, costs, first_check, task
 from benchmarks.timing import table
+from shuffledp.collect import AnswerText, PieceAlphabet
 
 _PROGRAM = Path(__file__).with_suffix(".mjs")
 

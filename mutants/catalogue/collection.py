@@ -551,4 +551,12 @@ MUTANTS = (
         replacement="text.lower()[:8] != task.name[:8]",
         tests=("tests/collect/client/test_client.py::test_a_pinned_task_is_the_only_one_that_is_answered",),
     ),
+    Mutant(
+        name="second-task-not-composed",
+        harm="A task that finds texts and a task that counts them use more than the budget of people who answer both.",
+        target="shuffledp.collect.task.confirm:split_budget",
+        pattern="composed([found, each])",
+        replacement="composed([found])",
+        tests=("tests/collect/task/test_confirm.py::test_both_tasks_together_are_within_the_budget_and_use_it",),
+    ),
 )

@@ -115,4 +115,46 @@ MUTANTS = (
         replacement="epsilon <= STRONG[0]",
         tests=("tests/clients/test_vectors_in_node.py::test_checks[promise.js]",),
     ),
+    Mutant(
+        name="javascript-biased-seeds",
+        harm="In browsers some hash functions and dummies are more likely than accounted.",
+        target="clients/javascript/src/randomness.js:belowLarge",
+        pattern="if (drawn < limit) return drawn;",
+        replacement="return drawn % limit;",
+        tests=("tests/clients/test_vectors_in_node.py::test_checks[hashing.js]",),
+    ),
+    Mutant(
+        name="javascript-one-seed-for-all-levels",
+        harm="In browsers the messages of one text can be joined: they have the same hash function.",
+        target="clients/javascript/src/hashed_messages.js:hashedMessages",
+        pattern="""const messages = values.map((value, level) => {
+      const seed = belowLarge(family.seeds, random);""",
+        replacement="""const seed = belowLarge(family.seeds, random);
+    const messages = values.map((value, level) => {""",
+        tests=("tests/clients/test_hashed.py::test_hashed_messages_have_the_accounted_distribution[2]",),
+    ),
+    Mutant(
+        name="javascript-dummies-of-one-level",
+        harm="In browsers all levels of a text together get the dummies of one.",
+        target="clients/javascript/src/hashed_messages.js:hashedMessages",
+        pattern="family.modulus * family.levels, users",
+        replacement="family.modulus, users",
+        tests=("tests/clients/test_hashed.py::test_hashed_messages_have_the_accounted_distribution[2]",),
+    ),
+    Mutant(
+        name="javascript-levels-not-composed",
+        harm="In browsers the guarantee of a text is that of its first piece.",
+        target="clients/javascript/src/curve/curve.js:ofLevels",
+        pattern="if (levels === 1) return",
+        replacement="if (levels >= 1) return",
+        tests=("tests/clients/test_promise.py::test_levels_are_never_below_all_outcomes",),
+    ),
+    Mutant(
+        name="text-stays-on-the-page",
+        harm="The next user of the device reads the text of the person before.",
+        target="src/shuffledp/collect/web/static/survey/showing.js:forgetReport",
+        pattern='at("inside-text").textContent = ""',
+        replacement='at("inside-text")',
+        tests=("tests/collect/web/survey/test_texts_in_browser.py::test_the_counted_text_is_shown_before_it_is_sent",),
+    ),
 )

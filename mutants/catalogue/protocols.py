@@ -279,4 +279,88 @@ MUTANTS = (
         replacement="ran = replace(ran, nodes=replace(ran.nodes, guarantee=self.guarantee))",
         tests=("tests/protocols/test_ranges.py::test_fewer_reports_weaken_the_guarantee",),
     ),
+    Mutant(
+        name="hashed-dummies-in-one-bucket",
+        harm="Dummies are in one bucket of every seed, so messages in all others are people's.",
+        target="shuffledp.protocols.shuffled.hashed:HashedHistogram._send",
+        pattern="rng.integers(0, self.alphabet, size=number)",
+        replacement="rng.integers(0, self.alphabet, size=number) // self.family.modulus * self.family.modulus",
+        tests=(
+            "tests/protocols/shuffled/test_hashed_histogram.py::test_one_person_sends_a_uniform_point_of_the_graph_and_uniform_dummies",
+        ),
+    ),
+    Mutant(
+        name="hashed-dummies-with-the-persons-seed",
+        harm="Dummies have the seed of the person's own message, so equal seeds tell which messages belong together.",
+        target="shuffledp.protocols.shuffled.hashed:HashedHistogram._send",
+        pattern="rng.integers(0, self.alphabet, size=number)",
+        replacement="own[0] - own[0] % self.family.modulus + rng.integers(0, self.family.modulus, size=number)",
+        tests=("tests/protocols/shuffled/test_hashed_histogram.py::test_a_dummy_is_independent_of_the_value",),
+    ),
+    Mutant(
+        name="hashed-values-with-one-seed",
+        harm="All values of a person are hashed under one seed, so equal seeds link them.",
+        target="shuffledp.protocols.shuffled.hashed:HashedHistogram._hashed",
+        pattern="rng.integers(0, self.family.seeds, size=values.size)",
+        replacement="np.full(values.size, rng.integers(0, self.family.seeds))",
+        tests=(
+            "tests/protocols/shuffled/test_hashed_histogram.py::test_pairs_of_messages_of_one_person_are_independent",
+        ),
+    ),
+    Mutant(
+        name="hashed-values-without-a-fresh-seed",
+        harm="All people use the same seed, so a bucket has few dummies and names its value.",
+        target="shuffledp.protocols.shuffled.hashed:HashedHistogram._hashed",
+        pattern="rng.integers(0, self.family.seeds, size=values.size)",
+        replacement="np.zeros(values.size, dtype=np.int64)",
+        tests=(
+            "tests/protocols/shuffled/test_hashed_histogram.py::test_one_person_sends_a_uniform_point_of_the_graph_and_uniform_dummies",
+        ),
+    ),
+    Mutant(
+        name="hashed-level-not-accounted",
+        harm="One level of a text is not counted in epsilon.",
+        target="shuffledp.protocols.shuffled.hashed:HashedHistogram.privacy",
+        pattern="HashedCurve(rate=rate, values=self.levels)",
+        replacement="HashedCurve(rate=rate, values=self.levels - 1)",
+        tests=("tests/protocols/shuffled/test_hashed_histogram.py::test_every_level_is_composed",),
+    ),
+    Mutant(
+        name="hashed-dummies-of-all-people",
+        harm="Dummies of dishonest people count as noise.",
+        target="shuffledp.protocols.shuffled.hashed:HashedHistogram.privacy",
+        pattern="self.dummies.share(self.honest, of=self.users).rate",
+        replacement="self.dummies.rate",
+        tests=(
+            "tests/protocols/shuffled/test_hashed_histogram.py::test_only_dummies_of_honest_people_of_one_batch_count",
+        ),
+    ),
+    Mutant(
+        name="half-of-the-hashed-dummies",
+        harm="A sampled tally of hashed values has half of the dummies.",
+        target="shuffledp.protocols.shuffled.hashed:HashedHistogram._in_parts",
+        pattern="self._clusters.draw_number(self.users, rng=rng)",
+        replacement="self._clusters.draw_number(self.users // 2, rng=rng)",
+        tests=(
+            "tests/protocols/shuffled/test_decoded_values.py::test_samples_in_parts_have_the_distribution_of_messages",
+        ),
+    ),
+    Mutant(
+        name="looked-up-one-by-one",
+        harm="Intervals of looked-up values hold for each value, but not for all at once.",
+        target="shuffledp.protocols.shuffled.hashed:HashedHistogram.looked_up",
+        pattern="len(labels)",
+        replacement="1",
+        tests=("tests/protocols/shuffled/test_decoded_values.py::test_intervals_of_a_list_hold_at_once",),
+    ),
+    Mutant(
+        name="looked-up-without-enough-noise",
+        harm="Values are looked up among the messages of too few people, with the full guarantee.",
+        target="shuffledp.protocols.shuffled.hashed:HashedHistogram.lookup",
+        pattern="self._that_ran(tally, reports=reports)",
+        replacement="(self, tally)",
+        tests=(
+            "tests/protocols/shuffled/test_decoded_values.py::test_missing_messages_are_noticed_when_values_are_looked_up",
+        ),
+    ),
 )

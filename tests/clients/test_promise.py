@@ -51,6 +51,12 @@ def poisson(rate, **rest):
     return asked("dummy-poisson", {"dummies": cluster_distribution(rate, [SIZE_GRID])}, **rest)
 
 
+def hashed(rate, *, levels=1, buckets=1009, **rest):
+    """Return a claim of hashed values, of texts if there are several levels."""
+    noise = {"buckets": buckets, "dummies": cluster_distribution(rate, [SIZE_GRID])}
+    return asked("hashed", noise, **rest) | ({"levels": levels, "pieces": 5} if levels > 1 else {})
+
+
 def clusters(pairs, lone, *, name="sparse", **rest):
     return asked(name, {"pairs": cluster_distribution(*pairs), "lone": cluster_distribution(*lone)}, **rest)
 
@@ -148,10 +154,38 @@ def test_clusters_are_never_below_all_outcomes():
         assert not found["exact"]
 
 
+def test_one_hashed_value_has_the_curve_of_dummies():
+    """For one value, the number of consistent messages is that of a bin with Poisson dummies."""
+    epsilons = (0.0, 0.1, 1.0, 3.0)
+    cases = [
+        make(rate, users=1000, honest=700, epsilons=epsilons) for rate in (0.1, 7.0, 60.0) for make in (poisson, hashed)
+    ]
+    found = in_node(cases)
+    assert [each["deltas"] for each in found[::2]] == [each["deltas"] for each in found[1::2]]
+    assert [each["exact"] for each in found] == [True, False] * 3
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("levels", "rate", "size", "left_out"), [(2, 6.0, 34, 1e-12), (3, 0.9, 12, 1e-8)])
+def test_levels_are_never_below_all_outcomes(levels, rate, size, left_out):
+    """The exact delta of all counts of all levels over all outcomes, but for counts of `size` or more."""
+    epsilons = (0.3, 1.0, 2.5)
+    (found,) = in_node([hashed(1.5 * rate, levels=levels, users=9, honest=6, epsilons=epsilons)])
+    pmf = np.array([math.exp(-rate) * rate**k / math.factorial(k) for k in range(size)])
+    before, after = np.append(0.0, pmf), np.append(pmf, 0.0)
+    outcomes = [np.ones(1), np.ones(1)]
+    for order in ((before, after), (after, before)) * levels:
+        outcomes = [np.multiply.outer(part, by).ravel() for part, by in zip(outcomes, order, strict=True)]
+    for epsilon, delta in zip(epsilons, found["deltas"], strict=True):
+        truth = float(np.maximum(outcomes[0] - math.exp(epsilon) * outcomes[1], 0).sum())
+        assert truth * (1 - left_out) <= delta <= truth * 1.001
+    assert not found["exact"]
+
+
 def varied():
     """Return tasks of all kinds: 2 to 10^9 people, little to much noise, few to all people honest."""
     rng = np.random.default_rng(15)
-    for at in range(48):
+    for at in range(64):
         users = int(10 ** rng.uniform(0.4, 9))
         honest = max(1, round(users * rng.choice([1.0, 0.9, 0.3])))
         epsilon = float(10 ** rng.uniform(-2, 1))
@@ -167,7 +201,10 @@ def varied():
             "epsilons": [0.0, epsilon / 2, epsilon, 10.0],
         }
         mean = float(10 ** rng.uniform(-3, 3.7))
-        if at % 3 == 0:
+        if at >= 48:
+            levels = int(rng.choice([1, 2, 3, 8, 16, 64]))
+            yield hashed(max(mean, 0.1), levels=levels, **rest)
+        elif at % 3 == 0:
             name = NAMES["binomial"][at // 3 % 3]
             yield coins(round_up_to_grid(min(0.5, mean / users)), name=name, **rest)
         elif at % 3 == 1:
@@ -255,11 +292,13 @@ def test_the_chance_of_more_messages_is_never_below_the_truth():
         coins(0.25, name=name, users=people, values=values, most=most) for name in ("hist", "dummy") for most in limits
     ]
     cases += [poisson(rate, users=people, values=values, most=most) for most in limits]
-    mean = values * rate / people
+    cases += [hashed(rate, buckets=13, levels=2, users=people, most=most) for most in range(2, 15)]
+    mean, both = values * rate / people, 2 * 13 * rate / people
     number = {
         "hist": [Binomial(trials=values, probability=0.25).pmf_fraction(values - k) for k in range(values + 1)],
         "dummy": [Binomial(trials=values, probability=0.25).pmf_fraction(k) for k in range(values + 1)],
         "dummy-poisson": [math.exp(-mean) * mean**k / math.factorial(k) for k in range(100)],
+        "hashed": [0.0, *(math.exp(-both) * both**k / math.factorial(k) for k in range(100))],
     }
     for case, found in zip(cases, in_node(cases), strict=True):
         truth = people * sum(number[case["protocol"]["name"]][case["most_messages"] :])

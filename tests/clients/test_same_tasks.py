@@ -16,7 +16,8 @@ import { readTask } from "./src/task.js";
 for (const [name, content] of asked) {
   try {
     const task = await readTask(Uint8Array.from(atob(content), (each) => each.charCodeAt(0)));
-    results[name] = [task.name, task.values, task.alphabet, task.symbolBytes, task.longestReport, task.padded];
+    const sizes = [task.values, task.alphabet].map((size) => String(BigInt(size)));
+    results[name] = [task.name, ...sizes, task.symbolBytes, task.longestReport, task.padded, task.levels];
   } catch (error) {
     results[name] = error.name;
   }
@@ -157,13 +158,15 @@ def variants():
         "sparse-best",
         "dummy",
         "dummy-poisson",
+        "hashed",
         "central",
         "",
         "__proto__",
     ):
         yield f"protocol {name}", changed("sparse-best", "protocol", "name", name)
-    for kind in ("list", "range", "listed-at", "List", "", None, 1):
+    for kind in ("list", "range", "listed-at", "text", "List", "", None, 1):
         yield f"kind {kind}", changed("hist", "answers", "kind", kind)
+        yield f"kind of a text task {kind}", changed("text-list", "answers", "kind", kind)
     for admission in ("anybody", "secret", "tokens", "Anybody", "", None):
         yield f"admission {admission}", changed("hist", "admission", admission)
     for field in plain("hist"):
@@ -186,6 +189,70 @@ def variants():
             changed("sparse-best", "answers", {"kind": "range", "start": 0, "stop": stop}),
         )
     yield from ((f"not an object {at}", part) for at, part in enumerate(([], "task", 1, None, True)))
+
+
+PIECES = (
+    ["a"], ["a", "a"], [], [""], ["ab", "b", " "], ["A"], ["\u0130"], ["e\u0301"], ["\u0301"], ["\U0001f4a9"],
+    ["\u2028"], ["\u200b"], ["\xa0"], ["\xad"], ["\ue000"], ["\x7f"], ["a\nb"], [1], [None], "ab", None, {}, ["\uff21"],
+    ["\u01c5"], ["\u00df", "\u1e9e"], ["\u0345"], ["\u212b"], ["\ud55c"], ["\u1112\u1161\u11ab"], ["(other)"],
+    ["\u0378"], [str(at) for at in range(2**14 - 3)], [str(at) for at in range(2**14 - 2)],
+)  # fmt: skip
+"""Pieces of texts, valid and almost valid."""
+
+ALPHABETS = (
+    ("a", 1), ("abc", 4), ("abcdefghijklm", 3), ("abcdefghijklm", 4), ("a" * 2, 1), ("", 1), ("a", 0), ("a", 5),
+    ("a", -1), ("aA", 1), ("a\u0301", 2), ("\U0001f4a9\U0001f4aa", 2), ("\U0001f4a9\U0001f4a9", 1), (None, 1),
+    ("a", None), ("a", "1"), ("a b", 1), ("a\tb", 1), (["a"], 1),
+)  # fmt: skip
+
+STEPS = (
+    [], ["trim"], ["lower"], ["trim", "lower"], ["lower", "trim"], ["trim", "trim"],
+    ["trim", "lower", "query", "slash"], ["query"], ["slash", "query"], ["Trim"], [1], None, "trim", ["nfc"],
+)  # fmt: skip
+
+BUCKETS = (
+    2, 3, 15, 17, 83, 1621, 1643, 1657, 6997, 2**23 + 9, 2**24 - 3, 2**24, 2**24 + 43, 2**53 - 111, 0, 1, -7, "17",
+    None, True, [17],
+)  # fmt: skip
+
+
+def texts():
+    """Yield valid and almost valid tasks with texts, or with hashed messages."""
+    names = ("hashed", "hashed-two-digits", "text-alphabet", "text-list", "text-as-typed")
+    yield from ((f"as it is: {name}", plain(name)) for name in names)
+    for at, pieces in enumerate(PIECES):
+        for normalisation in (["trim", "lower"], []):
+            task = changed("text-list", "answers", "normalisation", normalisation)
+            task["protocol"]["parameters"]["buckets"] = 16_411
+            task["answers"]["pieces"]["values"] = pieces
+            yield f"pieces {at} {normalisation}", task
+    for at, (characters, width) in enumerate(ALPHABETS):
+        alphabet = {"kind": "alphabet", "characters": characters, "width": width}
+        yield f"alphabet {at}", changed("text-alphabet", "answers", "pieces", alphabet)
+    for at, steps in enumerate(STEPS):
+        yield f"normalisation {at}", changed("text-alphabet", "answers", "normalisation", steps)
+    for number in (*range(-1, 18), 63, 64, 65, 255, 256, 257, 2**53 - 1, None, "8", True):
+        for field in ("levels", "longest"):
+            yield f"{field} {number!r}", changed("text-as-typed", "answers", field, number)
+    for at, buckets in enumerate(BUCKETS):
+        for name in names:
+            yield f"buckets {at} of {name}", changed(name, "protocol", "parameters", "buckets", buckets)
+    for name in ("hist", "sparse", "dummy-poisson"):
+        yield f"texts with {name}", changed("text-list", "protocol", plain("hist")["protocol"] | {"name": name})
+    for at, weights in enumerate(WEIGHTS):
+        yield f"hashed dummies {at}", changed("hashed", "protocol", "parameters", "dummies", "size_weights", weights)
+    for at, rate in enumerate(FRACTIONS):
+        yield f"hashed rate {at}", changed("hashed", "protocol", "parameters", "dummies", "rate", rate)
+    for kind in ("alphabet", "list", "text", None):
+        yield f"kind of pieces {kind}", changed("text-list", "answers", "pieces", "kind", kind)
+    for field in ("kind", "longest", "levels", "pieces", "normalisation"):
+        task = plain("text-list")
+        del task["answers"][field]
+        yield f"texts without {field}", task
+    for path in (("answers",), ("answers", "pieces"), ("protocol", "parameters")):
+        yield f"texts with a field too many in {path}", changed("text-list", *path, "more", 1)
+    for stop in (1, 2, 89_999, 2**20, 2**32 - 2):
+        yield f"hashed range up to {stop}", changed("hashed", "answers", {"kind": "range", "start": 0, "stop": stop})
 
 
 def raw():
@@ -228,7 +295,7 @@ def raw():
 
 @pytest.fixture(scope="module")
 def files():
-    everything = {name: json.dumps(task, ensure_ascii=False).encode() for name, task in variants()}
+    everything = {name: json.dumps(task, ensure_ascii=False).encode() for name, task in (*variants(), *texts())}
     return everything | dict(raw())
 
 
@@ -237,7 +304,9 @@ def of_python(content):
         task = task_of(content)
     except TaskError:
         return "TaskError"
-    return [task.name, task.protocol.bins, task.alphabet, task.symbol_bytes, task.longest_report, task.padded]
+    sizes = [str(task.protocol.bins), str(task.alphabet)]
+    levels = getattr(task.protocol, "levels", 1)
+    return [task.name, *sizes, task.symbol_bytes, task.longest_report, task.padded, levels]
 
 
 @pytest.mark.slow

@@ -75,7 +75,7 @@ def search(code: TextCode, tests: TextTests, counts: LevelCounts, *, risk: float
             threshold = tests.prefix
         passed = list(_continued(code, counts, level, starts, threshold))
         if last:
-            ended += [Ended(path, len(path), total) for path, total in passed if code.is_text(path)]
+            ended += [Ended(path, len(path), total) for path, total in passed]
         else:
             ended = [one for one in ended if _keeps(tests, level, one)]
             starts = [path for path, _ in passed]
@@ -88,7 +88,7 @@ def search(code: TextCode, tests: TextTests, counts: LevelCounts, *, risk: float
 
 def _just_ended(code: TextCode, level: int, starts: list[tuple[int, ...]]) -> list[Ended]:
     """The texts that can end on this level; on the first level (other) and (none)."""
-    paths = [(OTHER,), (NONE,)] if not level else [(*path, END) for path in starts if code.is_text(path)]
+    paths = [(OTHER,), (NONE,)] if not level else [(*path, END) for path in starts]
     return [Ended(path, level, 0) for path in paths]
 
 

@@ -14,7 +14,7 @@ from string import ascii_lowercase, digits
 
 from shuffledp.errors import DataError, ParameterError
 from shuffledp.formatting import ShortRepr
-from shuffledp.histogram.text_code import FIRST_PIECE, MOST_LEVELS, MOST_SYMBOLS, Step, TextCode
+from shuffledp.histogram.text_code import FIRST_PIECE, LONGEST_TEXT, MOST_LEVELS, MOST_SYMBOLS, Step, TextCode
 from shuffledp.protocols.free_text import FreeText
 from shuffledp.validation import whole
 
@@ -53,6 +53,8 @@ class TextChoices(ShortRepr):
     width: int | None = None
 
     def __post_init__(self) -> None:
+        if not 1 <= whole("longest", self.longest) <= LONGEST_TEXT:
+            raise ParameterError(f"longest must be 1 to {LONGEST_TEXT} bytes, got {self.longest}")
         if self.pieces and self.width is not None:
             raise ParameterError("width must be left out with pieces, which have widths of their own")
         if not self._codes:

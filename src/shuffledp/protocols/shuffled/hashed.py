@@ -28,11 +28,11 @@ from shuffledp.accounting.hashed_curve import HashedCurve, poisson
 from shuffledp.accounting.rounding import SHARE_OF_A_RATE
 from shuffledp.errors import DataError, ParameterError
 from shuffledp.estimators.hashed_values import MOST_VALUES, DecodedTally, HashedValues
-from shuffledp.formatting import readable
+from shuffledp.formatting import counted, readable
 from shuffledp.histogram.domain import Domain
 from shuffledp.histogram.estimate import Estimate
 from shuffledp.histogram.facts import NoiseFacts, NoiseKind
-from shuffledp.histogram.hash_family import MOST_MESSAGES, MOST_MODULUS, HashFamily, next_prime
+from shuffledp.histogram.hash_family import MOST_MESSAGES, MOST_MODULUS, HashFamily, is_prime, next_prime
 from shuffledp.histogram.inputs import check_bins
 from shuffledp.histogram.shuffle import concatenate
 from shuffledp.histogram.tally import Tally
@@ -49,7 +49,7 @@ from shuffledp.validation import failure_probability, real, whole
 DUMMIES = 4.0
 """The default number of dummies for each value of a person: the standard deviation is then 1.12 times the least."""
 
-MOST_DUMMIES = 1000.0
+LEAST_DUMMIES, MOST_DUMMIES = 0.01, 1000.0
 MOST_LEVELS = 64
 
 MOST_LOOKED_UP = 10**6
@@ -92,16 +92,16 @@ class HashedHistogram(ShuffledHistogram):
         """Return the protocol with the least noise, at about `dummies` dummies for each value of a person."""
         dummies = checked_dummies(dummies)
         values = target.values_per_person
-        modulus = next_prime(min(target.cells, 2))
-        for _ in range(_ROUNDS if values > 1 else 1):  # the noise of several values depends on the number of buckets
-            shared = 1 / modulus if values > 1 and modulus > 2 else 0.0
-            rate = _rate(target, values=values, shared=shared)
-            modulus = _buckets(dummies * values * target.honest / rate, target.cells, sets=values > 1)
-        rate = _rate(target, values=values, shared=1 / modulus)
+        rate = _rate(target, values=values, shared=0.0)
+        for _ in range(_ROUNDS):
+            modulus = _buckets(dummies * values * target.honest / rate, target.cells, each=values)
+            if values == 1:
+                break
+            rate = _rate(target, values=values, shared=1 / modulus)
         return cls(
             **target.settled,
             family=HashFamily.of(modulus=modulus, values=target.cells),
-            dummies=poisson(rate * (1 + SHARE_OF_A_RATE) * target.users / target.honest),
+            dummies=_of_everyone(rate, target),
             guarantee=target.guarantee("computed as an upper bound"),
         )
 
@@ -114,7 +114,7 @@ class HashedHistogram(ShuffledHistogram):
         return cls(
             **target.settled,
             family=HashFamily.of(modulus=modulus, values=target.cells, pieces=pieces, levels=levels),
-            dummies=poisson(rate * (1 + SHARE_OF_A_RATE) * target.users / target.honest),
+            dummies=_of_everyone(rate, target),
             guarantee=target.guarantee("computed as an upper bound"),
             levels=levels,
         )
@@ -225,25 +225,28 @@ class HashedHistogram(ShuffledHistogram):
         bins = np.atleast_1d(np.asarray(values))
         check_looked_up(bins.size)
         check_bins(bins, bins=self.bins, what="value")
-        beta, domain = failure_probability(beta), self._labelled(domain)
-        labels = bins.astype(np.int64) if domain is None else domain.decode(bins)
+        domain = self._labelled(domain)
         ran, tally = self._that_ran(tally, reports=reports)
-        found = ran.estimator.statistic_of(tally, bins.astype(np.int64)).renamed(np.arange(bins.size))
+        labels = bins.astype(np.int64) if domain is None else domain.decode(bins)
+        return ran.looked_up(ran.estimator.statistic_of(tally, bins.astype(np.int64)), labels, beta=beta)
+
+    def looked_up(self, statistic: Tally, labels: NDArray[Any], *, beta: float) -> Estimate:
+        """Estimate values with these labels from the numbers of messages that are consistent with them."""
         estimate = read(
-            ran.estimator,
-            found,
-            bins=bins.size,
-            beta=beta,
-            guarantee=ran.guarantee,
-            about=ran.facts,
-            domain=Domain.of(labels),  # refuses a repeated value
+            self.estimator,
+            statistic.renamed(np.arange(len(statistic))),
+            bins=len(labels),
+            beta=failure_probability(beta),
+            guarantee=self.guarantee,
+            about=self.facts,
+            domain=Domain.of(labels.tolist()),
         )
         return replace(
             estimate,
-            bins=self.bins,
+            bins=self.bins - self.padding_bins,
             values_per_person=self.values_per_person,
-            per_bin=replace(estimate.per_bin, unreported_high=ran.users),
-            simultaneous=replace(estimate.simultaneous, unreported_high=ran.users),
+            per_bin=replace(estimate.per_bin, unreported_high=self.users),
+            simultaneous=replace(estimate.simultaneous, unreported_high=self.users),
         )
 
     def level_messages(self, values: NDArray[np.int64], *, rng: np.random.Generator) -> NDArray[np.int64]:
@@ -309,15 +312,18 @@ class HashedHistogram(ShuffledHistogram):
         return {"dummies": self.dummies.share(people, of=self.users)}
 
 
-_ROUNDS = 3
+_ROUNDS = 2
 """The number of times that noise and buckets of several values are adjusted to each other; the noise comes last."""
+
+_BUCKETS_PER_SQUARE = 4
+"""The fewest buckets for K values of a person, relative to K^2: with fewer, shared messages cost too many dummies."""
 
 
 def checked_dummies(dummies: float) -> float:
     """Return the number of dummies for each value of a person."""
     number = real("dummies", dummies)
-    if not 0.01 <= number <= MOST_DUMMIES:
-        raise ParameterError(f"dummies must be 0.01 to {MOST_DUMMIES:g} for each value, got {number:g}")
+    if not LEAST_DUMMIES <= number <= MOST_DUMMIES:
+        raise ParameterError(f"dummies must be {LEAST_DUMMIES:g} to {MOST_DUMMIES:g} for each value, got {number:g}")
     return number
 
 
@@ -336,16 +342,38 @@ def _rate(target: Target, *, values: int, shared: float) -> float:
 
     rate = calibration.first_rate(excess, start=math.log(2 / target.delta), largest=LARGEST_RATE / 10)
     if rate is None:
-        raise ParameterError(f"epsilon={target.epsilon:g} is too small for {values} hashed values of each person")
+        each = counted(values, "hashed value")
+        raise ParameterError(f"epsilon={target.epsilon:g} is too small for {each} of each person")
     return rate
 
 
-def _buckets(wanted: float, values: int, *, sets: bool) -> int:
-    """The number of buckets: about the wanted one, and not far more than there are values."""
-    modulus = next_prime(max(2, min(math.ceil(wanted), values, MOST_MODULUS // 2)))
-    while sets and HashFamily.of(modulus=modulus, values=values).expanded:
-        modulus = next_prime(int(modulus * 0.9))
+def _of_everyone(rate: float, target: Target) -> CompoundPoisson:
+    """The dummies of all people together, given the mean number of the honest ones."""
+    mean = rate * (1 + SHARE_OF_A_RATE) * target.users / target.honest
+    if mean > LARGEST_RATE:
+        raise ParameterError(
+            f"with only {target.honest:,} honest people among {target.users:,}, all together must make more noise than "
+            "can be computed: more of them must be honest"
+        )
+    return poisson(mean)
+
+
+def _buckets(wanted: float, values: int, *, each: int) -> int:
+    """The number of buckets: about the wanted one, however few values there are, so that other people add little."""
+    fewest = next_prime(_BUCKETS_PER_SQUARE * each**2 if each > 1 else 2)
+    modulus = next_prime(max(fewest, min(math.ceil(wanted), MOST_MODULUS // 2)))
+    while each > 1 and HashFamily.of(modulus=modulus, values=values).expanded:
+        if modulus == fewest:
+            raise ParameterError(f"bins must be fewer for {each} hashed values of each person, got {readable(values)}")
+        modulus = max(fewest, _last_prime(int(modulus * 0.9)))
     return modulus
+
+
+def _last_prime(number: int) -> int:
+    """The largest prime that is not above a number."""
+    while not is_prime(number):
+        number -= 1
+    return number
 
 
 def _on_grid(probability: float) -> float:
