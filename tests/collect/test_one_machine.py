@@ -321,7 +321,7 @@ def test_ports_are_different_and_free():
         (["--question", "Tea?", "--answers", "a,,b"], "answers must not be empty"),
         (["--question", "", "--answers", "a,b"], "question must not be empty"),
         (["--question", "Tea?" * 300, "--answers", "a,b"], "1,000 characters"),
-        (["--people", "1"], "more people"),
+        (["--people", "1"], "users must be at least 2"),
         (["--people", "500", "--users", "501"], "only 500 people"),
         (["--people", "2e7"], "at most 1,000,000"),
         (["--people", "500", "--shufflers", "9"], "from 1 to 8"),

@@ -14,7 +14,7 @@ from tests.collect.tasks import small_task
 
 def test_the_summary_of_a_task():
     facts = summary(small_task(shufflers=2).task)
-    assert list(facts) == ["Answers", "Guarantee", "Accuracy", "Shufflers", "Analyzer", "Open", "Task id"]
+    assert list(facts) == ["Answers", "Guarantee", "Accuracy", "Report", "Shufflers", "Analyzer", "Open", "Task id"]
     assert all(len(text) < 200 for text in facts.values())
 
 
