@@ -61,19 +61,20 @@ def search(code: TextCode, tests: TextTests, counts: LevelCounts, *, risk: float
     for level in range(code.levels):
         progress("search", level / code.levels)
         last = level == code.levels - 1
-        begun = _just_ended(code, level, starts)
+        begun = _just_ended(level, starts)
+        continued = [path for path in starts if code.continues(path)]
+        shorter = [one for path, one in begun.items() if level and not code.continues(path[:level])]
+        _count_ended(code, counts, level, ended + shorter)  # the others are counted with their continuations
+        ended += begun.values()
+        pieces = len(continued) * (code.symbols - FIRST_PIECE)
         found.candidates[level] = len(begun)
-        ended += begun
-        _count_ended(code, counts, level, ended)
-        starts = [path for path in starts if code.continues(path)]
-        pieces = len(starts) * (code.symbols - FIRST_PIECE)
         found.compared.append(pieces + len(ended))
         if last:
             found.candidates[level + 1] = pieces
             threshold = tests.whole(level + 1, candidates=pieces, risk=risk)
         else:
             threshold = tests.prefix
-        passed = list(_continued(code, counts, level, starts, threshold))
+        passed = list(_continued(code, counts, level, continued, threshold, begun))
         if last:
             ended += [Ended(path, len(path), total) for path, total in passed]
         else:
@@ -86,33 +87,46 @@ def search(code: TextCode, tests: TextTests, counts: LevelCounts, *, risk: float
     return found
 
 
-def _just_ended(code: TextCode, level: int, starts: list[tuple[int, ...]]) -> list[Ended]:
-    """The texts that can end on this level; on the first level (other) and (none)."""
+def _just_ended(level: int, starts: list[tuple[int, ...]]) -> dict[tuple[int, ...], Ended]:
+    """The texts that can end on this level by their path; on the first level (other) and (none)."""
     paths = [(OTHER,), (NONE,)] if not level else [(*path, END) for path in starts]
-    return [Ended(path, level, 0) for path in paths]
+    return {path: Ended(path, level, 0) for path in paths}
 
 
 def _count_ended(code: TextCode, counts: LevelCounts, level: int, ended: list[Ended]) -> None:
-    """Add the counts of this level to those of all texts that have ended."""
+    """Add the counts of this level to those of texts that have ended."""
+    if not ended:
+        return
     for one in ended:
         one.symbols += (END,) * (level + 1 - len(one.symbols))
-    values = [code.parent(one.symbols[:-1]) * code.symbols + one.symbols[-1] for one in ended]
+    values = [code.parent(one.symbols[:-1]) * code.symbols + END for one in ended]
     for one, count in zip(ended, counts.count(level, np.array(values)).tolist(), strict=True):
         one.total += count
 
 
 def _continued(
-    code: TextCode, counts: LevelCounts, level: int, starts: list[tuple[int, ...]], threshold: int
+    code: TextCode,
+    counts: LevelCounts,
+    level: int,
+    starts: list[tuple[int, ...]],
+    threshold: int,
+    begun: dict[tuple[int, ...], Ended],
 ) -> Iterator[tuple[tuple[int, ...], int]]:
-    """The continued prefixes that reach a threshold and are the start of some text, with their counts."""
+    """The continued prefixes that reach a threshold and are the start of some text, with their counts.
+
+    Texts that end here have their counts beside those of their continuations.
+    """
     for at in range(0, len(starts), _PARENTS_AT_ONCE):
         block = starts[at : at + _PARENTS_AT_ONCE]
         supports = counts.supports(level, np.array([code.parent(path) for path in block]))
-        supports[:, :FIRST_PIECE] = -1
-        for row, symbol in np.argwhere(supports >= threshold).tolist():
-            path = (*block[row], symbol)
+        for row, path in enumerate(block):
+            for symbol in (END, OTHER, NONE):
+                if (ending := begun.get((*path, symbol))) is not None:
+                    ending.total = int(supports[row, symbol])
+        for row, symbol in np.argwhere(supports[:, FIRST_PIECE:] >= threshold).tolist():
+            path = (*block[row], FIRST_PIECE + symbol)
             if code.starts_text(path):
-                yield path, int(supports[row, symbol])
+                yield path, int(supports[row, FIRST_PIECE + symbol])
 
 
 def _keeps(tests: TextTests, level: int, one: Ended) -> bool:
