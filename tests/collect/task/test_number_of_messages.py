@@ -91,9 +91,9 @@ def test_the_number_has_its_distribution_for_every_answer(name):
 def test_a_client_without_a_message_for_none_is_detected(name):
     """The negative control: a client that sends no message for (none)."""
     task = noisy_task(name)
-    fewer = numbers(task, None, 1) - 1
+    fewer = numbers(task, None, 1, calls=2 * CALLS) - 1
     assert_not_distribution(fewer, 0, number_distribution(task.protocol))
-    assert same_distribution_p_value(numbers(task, "dark", 2), fewer) <= FALSE_FAILURE_RATE
+    assert same_distribution_p_value(numbers(task, "dark", 2, calls=2 * CALLS), fewer) <= FALSE_FAILURE_RATE
 
 
 @pytest.mark.parametrize("name", ["hist", "hist-unbiased"])
