@@ -1,12 +1,13 @@
 """Texts that nobody listed, from 2,000 people to a release: one of them in a browser, the others simulated."""
 
 import json
-import subprocess
-import sys
+from types import SimpleNamespace
 
 import pytest
 from playwright.sync_api import expect
 
+from shuffledp.cli.collect import _note_answer
+from shuffledp.collect.simulation import one_machine
 from shuffledp.collect.simulation.crowd import send_crowd
 from shuffledp.collect.simulation.one_machine import OneMachine
 from shuffledp.collect.simulation.people import HOME_PAGES, Question
@@ -14,7 +15,9 @@ from shuffledp.errors import DataError, ParameterError
 from shuffledp.protocols.text_codes import TextChoices
 from shuffledp.release.release import Release
 from tests.browser import running_browser
+from tests.cli.commands import command
 from tests.collect.chaos import wait_until
+from tests.collect.tasks import small_task
 from tests.collect.web.survey.visitor import visiting
 
 PIECES = ("wiki", "pedia", ".org", "goo", "gle", ".com", "git", "hub", "news", ".net", "p", "e")
@@ -83,21 +86,44 @@ def test_simulated_people_type_the_lines_of_a_file(tmp_path):
         Question.of("Tea?", None, texts=CHOICES, typed=[])
 
 
-@pytest.mark.slow
-def test_up_prints_the_texts_that_it_found(tmp_path):
+def test_up_takes_the_options_of_texts(tmp_path, monkeypatch):
+    """The command makes a question with these pieces and these answers."""
     (tmp_path / "pieces.txt").write_text("\n".join(PIECES))
-    (tmp_path / "pages.txt").write_text("\n".join(ANSWERS))
-    texts = ["--free-text", "13", "--pieces", "pieces.txt", "--levels", "3", "--answers-file", "pages.txt"]
-    done = subprocess.run(
-        [sys.executable, "-m", "shuffledp", "up", *texts, "--people", "500", "--once", "--json"],
-        cwd=tmp_path,
-        capture_output=True,
-        text=True,
-        timeout=240,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr
-    result = json.loads(done.stdout)
-    assert result["people_in_release"] == 500
-    labels = [row["label"] for row in result["estimate"]]
-    assert labels[0] == "wikipedia.org"
+    (tmp_path / "pages.txt").write_text("news.net\n\nhub.com\nnews.net\n")
+    asked = []
+
+    def made(**options):
+        asked.append(options["question"])
+        raise DataError("enough")
+
+    monkeypatch.setattr(one_machine, "OneMachine", made)
+    texts = ["--free-text", "13", "--pieces", tmp_path / "pieces.txt", "--levels", "3", "--normalise", "none"]
+    result = command("up", *texts, "--answers-file", tmp_path / "pages.txt")
+    assert (result.returncode, result.stderr) == (3, "shuffledp up: enough\n")
+    (question,) = asked
+    assert question.words == "What is your home page?"
+    assert question.shares == {"news.net": 2 / 3, "hub.com": 1 / 3}
+    assert question.texts == TextChoices(longest=13, levels=3, pieces=PIECES, normalisation=())
+    assert "cannot read the answers" in command("up", *texts, "--answers-file", tmp_path / "none.txt").stderr
+    assert "must be given with --free-text" in command("up", "--levels", "3").stderr
+
+
+@pytest.mark.parametrize(
+    ("typed", "note"),
+    [
+        ("  TEA ", "This is what will be counted: tea\n"),
+        (
+            "tea and milk",
+            "Your text counts as (other): it has more than 8 bytes, characters that the task does not count",
+        ),
+        ("t\u202e", "Your text counts as (other)"),
+        ("  ", ""),
+        (None, ""),
+    ],
+)
+def test_send_says_what_is_counted(capsys, typed, note):
+    task = small_task(texts=True, users=2_000).task
+    _note_answer(SimpleNamespace(task=task, counts_as_other=task.is_other), typed)
+    printed = " ".join(capsys.readouterr().err.split())
+    assert printed.startswith(note.strip())
+    assert bool(printed) == bool(note)
