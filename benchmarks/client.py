@@ -24,10 +24,11 @@ _SECONDS = 0.4
 
 
 def task(answers, *, shufflers=1, delta=1e-6, users=USERS, protocol=None):
+    """Return a task with a number of listed answers, or with answers of another kind."""
     places = [Place(f"http://127.0.0.1:{9 + at}", KeyPair.generate().public) for at in range(shufflers + 1)]
     return new_task(
         question="Which?",
-        answers=AnswerRange(0, answers),
+        answers=AnswerRange(0, answers) if isinstance(answers, int) else answers,
         users=users,
         epsilon=1,
         delta=delta,
@@ -111,12 +112,12 @@ print(min(times[1:]))
 """Runs in a new process, without cached results; the first task also loads the libraries and is not timed."""
 
 
-def first_check(answers):
+def first_check(answers, **how):
     """Return the seconds to read a task and verify its guarantee for the first time."""
     with tempfile.TemporaryDirectory() as folder:
         paths = [Path(folder, f"{at}.json") for at in range(5)]
         for path in paths:
-            path.write_text(task(answers, delta=next(_DELTAS)).to_json())
+            path.write_text(task(answers, delta=next(_DELTAS), **how).to_json())
         found = subprocess.run([sys.executable, "-c", _CHECK, *paths], capture_output=True, text=True, check=True)
     return float(found.stdout)
 

@@ -8,7 +8,7 @@ import { messagesOf } from "../clients/javascript/src/randomizer.js";
 import { readTask } from "../clients/javascript/src/task.js";
 
 const ROUNDS = 6;
-const PLACE = 7;
+const ANSWER = 7; // a number, or a text of one character
 const MILLISECONDS = 300; // approximate duration of a round
 
 /** Processor time of `work` on all cores, in milliseconds. */
@@ -34,12 +34,13 @@ for await (const line of createInterface({ input: process.stdin })) {
   checkPromise(task);
   const checked = performance.now() - started;
   const about = () => ({ reportId: randomBytes(16), time: 0 });
-  const report = () => sealReport(task, messagesOf(task, PLACE), about());
+  const messages = async () => messagesOf(task, await task.valuesOf(ANSWER));
+  const report = async () => sealReport(task, await messages(), about());
   await report();
   const once = await each(1, report);
   const times = Math.max(1, Math.round(MILLISECONDS / once));
   let number = 0;
-  for (let at = 0; at < times; at++) number += messagesOf(task, PLACE).length / times;
+  for (let at = 0; at < times; at++) number += (await messages()).length / times;
   const key = await SUITE.DeserializePublicKey(Uint8Array.from(Buffer.from(task.analyzer.key, "hex")));
   const info = infoOf(task, 1);
   const message = new Uint8Array(task.symbolBytes);
@@ -49,7 +50,7 @@ for await (const line of createInterface({ input: process.stdin })) {
   const result = {
     messages: number,
     checked,
-    drawn: await each(times, () => messagesOf(task, PLACE)),
+    drawn: await each(times, messages),
     report: await each(times, report),
     bare: await each(times, bare),
   };

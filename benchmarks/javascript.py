@@ -7,8 +7,26 @@ from pathlib import Path
 
 from benchmarks.client import ANSWERS, costs, first_check, task
 from benchmarks.timing import table
+from shuffledp.collect import AnswerText, PieceAlphabet
+from shuffledp.histogram.text_code import Step
 
 _PROGRAM = Path(__file__).with_suffix(".mjs")
+
+_CHARACTERS = "abcdefghijklmnopqrstuvwxyz0123456789-./:"
+_TEXTS = {
+    f"texts, {levels} levels": AnswerText(
+        longest=2 * levels,
+        levels=levels,
+        pieces=PieceAlphabet(_CHARACTERS, 2),
+        normalisation=[Step.TRIM, Step.LOWER],
+    )
+    for levels in (8, 16)
+}
+_ASKED = {
+    **{name: {"answers": number} for name, number in ANSWERS.items()},
+    "10^6, hashed": {"answers": 10**6, "protocol": "hashed"},
+    **{name: {"answers": answers} for name, answers in _TEXTS.items()},
+}
 
 
 def in_node(tasks):
@@ -20,7 +38,7 @@ def in_node(tasks):
 
 
 def rows():
-    tasks = {name: task(answers) for name, answers in ANSWERS.items()}
+    tasks = {name: task(**asked) for name, asked in _ASKED.items()}
     for (name, asked), found in zip(tasks.items(), in_node(tasks.values()), strict=True):
         _, _, python, _ = costs(asked)
         yield (
@@ -32,7 +50,7 @@ def rows():
             f"{found['report'] / found['bare']:.2f}",
             f"{found['report'] / (1e3 * python):.1f}",
             f"{found['checked']:.0f}",
-            f"{found['checked'] / (1e3 * first_check(ANSWERS[name])):.1f}",
+            f"{found['checked'] / (1e3 * first_check(**_ASKED[name])):.1f}",
         )
 
 

@@ -149,4 +149,12 @@ MUTANTS = (
         replacement="if (levels >= 1) return",
         tests=("tests/clients/test_promise.py::test_levels_are_never_below_all_outcomes",),
     ),
+    Mutant(
+        name="text-stays-on-the-page",
+        harm="The next user of the device reads the text of the person before.",
+        target="src/shuffledp/collect/web/static/survey/showing.js:forgetReport",
+        pattern='at("inside-text").textContent = ""',
+        replacement='at("inside-text")',
+        tests=("tests/collect/web/survey/test_texts_in_browser.py::test_the_counted_text_is_shown_before_it_is_sent",),
+    ),
 )

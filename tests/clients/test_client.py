@@ -30,12 +30,15 @@ def setting():
     elsewhere = AnswersElsewhere(
         address="http://127.0.0.1:9/themes.txt", sha256=hashlib.sha256(LIST.encode()).hexdigest(), size=3
     )
+    text = small_task(texts=True, users=500).task
     years = {year: datetime(year, 1, 1, tzinfo=UTC) for year in (2020, 2021, 2099, 2100)}
     tasks = {
         "small": small,
         "other": small_task(users=201).task,
         "weaker": msgspec.structs.replace(small, claim=Claim("0.5", small.claim.delta)),
         "next_to_nothing": small_task(users=20, epsilon=1.0, delta=0.9).task,
+        "text": text,
+        "weaker_text": msgspec.structs.replace(text, claim=Claim("0.9", text.claim.delta)),
         "closed": small_task(opens=years[2020], closes=years[2021]).task,
         "later": small_task(opens=years[2099], closes=years[2100]).task,
         "tokens": small_task(admission="tokens").task,

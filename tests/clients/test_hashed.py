@@ -227,7 +227,7 @@ for (const [answer, people] of asked.crowd) {
 def opened(kept, report):
     """Return the messages of a sealed report, as the servers find them."""
     task = kept.task
-    inside = open_report(task, bytes.fromhex(report), kept.keys[0])
+    inside = open_report(task, report, kept.keys[0])
     width, found = task.onion_length(0), []
     for at in range(inside.number):
         onion = inside.onions[at * width : (at + 1) * width]
@@ -242,7 +242,7 @@ def of_crowd(kept, crowd):
     sealed = [answer for answer, _ in crowd]
     found = run_script(REPORT, {"task": kept.task.canonical.decode(), "sealed": sealed, "crowd": crowd})
     for each in found["reports"]:
-        messages = opened(kept, each["report"])
+        messages = opened(kept, bytes.fromhex(each["report"]))
         assert messages == [int(message) for message in each["messages"]]
         assert kept.task.protocol.tally(messages).total == len(messages)
     return kept.task.protocol.tally([int(message) for message in found["messages"]])

@@ -8,6 +8,7 @@ import json
 import re
 import subprocess
 
+import numpy as np
 import pytest
 from starlette.applications import Starlette
 from starlette.routing import Route
@@ -18,6 +19,7 @@ from shuffledp.collect.task.report import open_report
 from tests.browser import running_browser
 from tests.clients.pages import pages
 from tests.clients.scripts import CLIENT, environment, program
+from tests.clients.test_hashed import opened
 from tests.collect.client.servers import Recorder
 from tests.collect.in_process import served
 from tests.collect.tasks import small_task
@@ -221,3 +223,27 @@ def test_a_page_answers_with_the_files_as_they_are_and_with_the_one_file(install
         page.goto(f"{address}/examples/answer.html?task=../my.task.json#{'0' * 64}")
         page.get_by_text("the one that is pinned: do not answer").wait_for()
     assert len(shuffler.bodies) == 2
+
+
+@pytest.mark.slow
+def test_a_page_answers_with_a_text(installed, shuffler):
+    """The example page shows what is counted of a text, and every level of it is in the report."""
+    shuffler.reset()
+    folder = installed / "node_modules" / "shuffledp-client"
+    kept = small_task.__wrapped__(addresses=(shuffler.address, "http://127.0.0.1:9"), texts=True, users=500)
+    task, family = kept.task, kept.task.protocol.family
+    (folder / "my.task.json").write_text(task.to_json())
+    with pages(folder) as address, running_browser() as browser:
+        page = browser.new_page()
+        page.goto(f"{address}/examples/answer.html?task=../my.task.json#{task.name}")
+        field = page.get_by_role("textbox", name="Your answer")
+        field.fill("a page")
+        page.get_by_text("It will be counted as “other”.").wait_for()
+        field.fill(" Home ")
+        page.get_by_text("It will be counted as “home”.").wait_for()
+        field.press("Enter")
+        page.get_by_text("Sent, once and for all.").wait_for()
+    (report,) = shuffler.bodies
+    messages = task.protocol.tally(opened(kept, report))
+    for level, value in enumerate(task.values_of("home")):
+        assert family.count(task.protocol.level(messages, level).symbols, np.array([value])) >= 1

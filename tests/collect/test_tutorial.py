@@ -1,4 +1,4 @@
-"""The collection tutorial runs as written, with fewer people, and prints what it shows."""
+"""The collection tutorials run as written, with fewer people, and print what they show."""
 
 import os
 import re
@@ -12,7 +12,19 @@ import pytest
 
 from tests.collect.chaos import free_port
 
-PAGE = Path(__file__).parents[2] / "docs" / "tutorials" / "collect.md"
+TUTORIALS = Path(__file__).parents[2] / "docs" / "tutorials"
+FEWER = {
+    "collect.md": {"10000": "200", "9000": "180", "k=9999": "k=199"},
+    "collect-home-pages.md": {
+        "--users 2000": "--users 300",
+        "k=1999": "k=299",
+        "--epsilon 1 ": "--epsilon 8 ",  # fewer messages, and texts of fewer people are found
+        "--limit 1,": "--limit 8,",
+        "--epsilon 0.565": "--epsilon 4",
+    },
+}
+"""The numbers of the pages, and those of the tests."""
+
 CURL = """#!{python}
 import sys, time, httpx
 for attempt in range(300):
@@ -28,8 +40,9 @@ print(answer.text)
 """A stand-in for curl that retries until there is a result, as a reader would."""
 
 
-def blocks(language):
-    return re.findall(rf"^```{language}\n(.*?)^```", PAGE.read_text(), flags=re.MULTILINE | re.DOTALL)
+def blocks(page, language):
+    text = (TUTORIALS / page).read_text()
+    return re.findall(rf"^```{language}\n(.*?)^```", text, flags=re.MULTILINE | re.DOTALL)
 
 
 def normal(line):
@@ -51,11 +64,12 @@ def programs(folder):
 
 @pytest.mark.slow
 @pytest.mark.skipif(shutil.which("bash") is None, reason="the tutorial is for a shell")
-def test_the_tutorial_prints_what_it_shows(tmp_path):
-    """With 200 people instead of 10,000, on free ports; servers end with the shell."""
+@pytest.mark.parametrize("page", FEWER)
+def test_the_tutorial_prints_what_it_shows(tmp_path, page):
+    """With few people, on free ports; servers end with the shell."""
     (tmp_path / "bin").mkdir()
-    text = "".join(blocks("sh"))
-    for shown, used in (("10000", "200"), ("9000", "180"), ("k=9999", "k=199")):
+    text = "".join(blocks(page, "sh"))
+    for shown, used in FEWER[page].items():
         assert shown in text
         text = text.replace(shown, used)
     for port in ("8001", "8002"):
@@ -71,7 +85,7 @@ def test_the_tutorial_prints_what_it_shows(tmp_path):
     )
     assert done.returncode == 0, done.stderr
     printed = {normal(line) for line in (done.stdout + done.stderr).splitlines()}
-    for block in blocks("text"):
+    for block in blocks(page, "text"):
         for line in block.splitlines():
             assert normal(line) in printed, line
     assert not (tmp_path / "shuffler.key").exists()

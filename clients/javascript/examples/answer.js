@@ -5,13 +5,30 @@ import { Client } from "../src/index.js";
 const find = (name) => document.getElementById(name);
 const say = (text) => (find("said").textContent = text);
 
+/** All listed answers. */
+function showChoices(task) {
+  for (let place = 0; place < task.values - 2; place += 1) find("answer").append(new Option(task.labelOf(place)));
+}
+
+/** A field for any text, and what is counted of it. */
+function showField(task) {
+  const field = document.createElement("input");
+  find("answer").replaceWith(field);
+  field.id = "answer";
+  field.addEventListener("input", () => {
+    const other = task.countsAsOther(field.value);
+    say(other ? "It will be counted as “other”." : `It will be counted as “${task.normalised(field.value)}”.`);
+  });
+}
+
 try {
   const address = new URL(new URLSearchParams(location.search).get("task") ?? "", location.href);
   const client = await Client.open(address, { pin: location.hash.slice(1) });
   await client.loadAnswers();
   const { task } = client;
   find("question").textContent = task.question;
-  for (let place = 0; place < task.values - 2; place += 1) find("answer").append(new Option(task.labelOf(place)));
+  if (task.code === null) showChoices(task);
+  else showField(task);
   find("form").addEventListener("submit", async (event) => {
     event.preventDefault();
     say("It is on its way.");

@@ -8,7 +8,7 @@ import { HashFamily } from "./hash_family.js";
 import { PROTOCOLS, readLaw } from "./parameters.js";
 import { checkForm } from "./schema.js";
 import { parseStrictly } from "./strict_json.js";
-import { TextCode } from "./text_code.js";
+import { TextCode, writtenAs } from "./text_code.js";
 
 /** @typedef {import("./figures.js").Place} Place */
 /** @typedef {number | bigint} Message a bigint in tasks with hashed messages, which may be larger than 2^53 */
@@ -176,11 +176,10 @@ export class Task {
    * The text that is counted, before it is sent: an answer after the task's normalisation, "" for no answer. Listed
    * answers are not changed.
    * @param {unknown} answer
-   * @returns {string | null} null if it is not valid Unicode
+   * @returns {string | null} null if it is not valid Unicode, or has no text
    */
   normalised(answer) {
-    if (this.code !== null) return this.code.normalised(answer);
-    return answer === null || answer === undefined ? "" : String(answer);
+    return this.code === null ? writtenAs(answer) : this.code.normalised(answer);
   }
 
   /**

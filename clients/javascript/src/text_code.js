@@ -66,7 +66,7 @@ export class TextCode {
    * @returns {string | null}
    */
   normalised(answer) {
-    const given = textOf(answer);
+    const given = writtenAs(answer);
     if (given === null || !given.isWellFormed()) return null;
     let text = given.normalize("NFC");
     if (this.steps.has("trim")) text = trimmed(text);
@@ -225,7 +225,7 @@ async function parentOf(written) {
  * The text of an answer; null where an object has none, since not to report because of it would tell something.
  * @param {unknown} answer
  */
-function textOf(answer) {
+export function writtenAs(answer) {
   if (answer === null || answer === undefined) return "";
   try {
     return String(answer);

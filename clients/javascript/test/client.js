@@ -31,6 +31,16 @@ const CHECKS = {
     same(requests.length, 0, "requests");
   },
 
+  async "a task with texts that gives less than it claims is refused"({ tasks, newJournal }) {
+    const { promise } = await Client.open(tasks.text, { journal: newJournal() });
+    same([promise.epsilon, promise.delta, promise.exact], [1, 1e-6, false], "the promise");
+    if (!(promise.reached > 9e-7 && promise.reached <= 1e-6)) throw new Error(`reached is ${promise.reached}`);
+    const weaker = () => Client.open(tasks.weaker_text, { journal: newJournal() });
+    await thrown(BrokenPromiseError, /do not answer/, weaker);
+    const allowed = () => Client.open(tasks.text, { journal: newJournal(), atMost: [0.9, 1e-6] });
+    await thrown(BrokenPromiseError, /allowed here/, allowed);
+  },
+
   async "a person may allow less than the task claims"({ tasks, newJournal }) {
     const journal = newJournal();
     for (const atMost of [[1, 1e-6], [2, 1e-6], undefined]) await Client.open(tasks.small, { journal, atMost });
@@ -400,6 +410,23 @@ const CHECKS = {
     await journal.settle(name, "sent");
     const { state, reason, report } = await journal.keep(name, new Uint8Array([4]));
     same([state, reason, report.length], ["refused", "closed", 0], "what is kept");
+  },
+
+  async "every text is sent, and what is counted of it is shown before"({ tasks, newJournal }) {
+    for (const [answer, normalised, other] of [[" Home", "home", null], ["12", "12", "not-in-code"], [null, "", null]]) {
+      const client = await Client.open(tasks.text, { journal: newJournal() });
+      const { task } = client;
+      same([task.normalised(answer), task.whyOther(answer)], [normalised, other], "what is counted");
+      const { messages, report } = await client.prepare(answer);
+      same(report.length, 72 + messages.length * task.onionLength(0), "bytes");
+      const values = await task.valuesOf(normalised);
+      const fitting = messages.map((message) => task.hashOf(message));
+      const fits = ({ level, seed, bucket }) => task.family.bucket(seed, values[level]) === bucket;
+      same(new Set(fitting.filter(fits).map(({ level }) => level)).size, task.levels, "levels with a message that fits");
+      const requests = answering(new Response(null, { status: 201 }));
+      same((await client.send(answer)).bytes, report.length, "bytes sent");
+      same(requests.length, 1, "requests");
+    }
   },
 
   async "without a database there is a clear error, and nothing is sent"({ tasks, inBrowser }) {

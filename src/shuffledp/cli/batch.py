@@ -13,6 +13,7 @@ from shuffledp.cli import options as given
 from shuffledp.cli.options import PLACE, RESULT, flag, option
 from shuffledp.cli.output import note_written, print_json, print_note, print_sentence
 from shuffledp.formatting import counted
+from shuffledp.jsonable import plain
 
 if TYPE_CHECKING:
     from shuffledp.collect.batch_files.mix import MixedFiles
@@ -169,6 +170,11 @@ def count(
     json: given.Json = False,
     explain: given.Explain = False,
     top: given.Top = None,
+    block: given.Block = None,
+    lookup: Annotated[
+        list[str] | None,
+        option("ANSWER", "Count this answer, shown or not; may be repeated (protocol hashed).", panel=RESULT),
+    ] = None,
     engine: EngineName = None,
     master: Master = None,
 ) -> None:
@@ -195,11 +201,14 @@ def count(
     from shuffledp.collect.batch_files.seen import seen_folder
     from shuffledp.collect.crypto.keys import read_key
     from shuffledp.collect.task import read_task
+    from shuffledp.explain.collected import lookup_lines
     from shuffledp.explain.files import check_writable
+    from shuffledp.release.hidden import Blocklist, hide
     from shuffledp.validation import whole
 
     whole("top", 1 if top is None else top)
     check_ledger(ledger)
+    blocked = None if block is None else Blocklist.read(block)
     inputs = [*find_tables(files), task, key, *([] if ledger is None else [ledger])]
     for path in out:
         check_writable(path)
@@ -215,6 +224,7 @@ def count(
             ledger=ledger,
             engine=engine,
             master=master,
+            lookup=lookup or (),
             progress=progress,
         )
     if found.copies:
@@ -222,7 +232,10 @@ def count(
     for note in _refused_notes(found.refused, found.refused_batches, "not released"):
         print_note(note)
     try:
-        publish(found.release, out=out, top=top, as_json=json, explain=explain)
+        looked_up = {"looked_up": plain(found.looked_up)} if lookup else {}
+        publish(hide(found.release, blocked), out=out, top=top, as_json=json, explain=explain, more=looked_up)
+        for line in [] if json else lookup_lines(found.looked_up):
+            print_sentence(line)
     except BaseException as error:
         if ledger is not None:
             error.add_note("the task is entered in the ledger and counts as spent, once for all its releases")

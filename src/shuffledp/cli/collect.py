@@ -11,7 +11,16 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from shuffledp.cli import options as given
-from shuffledp.cli.options import PLACE, flag, option, parse_pair, shortened, tasks_from_options, whole_number
+from shuffledp.cli.options import (
+    PLACE,
+    flag,
+    option,
+    parse_pair,
+    shortened,
+    tasks_from_options,
+    text_choices,
+    whole_number,
+)
 from shuffledp.cli.output import (
     failures_in_json,
     new_table,
@@ -21,14 +30,17 @@ from shuffledp.cli.output import (
     print_title,
     print_whole,
 )
-from shuffledp.errors import ParameterError
-from shuffledp.formatting import counted, epsilon_delta
+from shuffledp.errors import DataError, ParameterError
+from shuffledp.formatting import counted, epsilon_delta, shown
 from shuffledp.jsonable import plain
 
 if TYPE_CHECKING:
     from shuffledp.collect import Client, CrowdResult, Receipt
     from shuffledp.collect.simulation.one_machine import OneMachine, Outcome
 
+
+_LONGEST_TEXT = 256
+"""The most characters of a text, which is shown whole."""
 
 SEND_EXAMPLE = "shuffledp send --task theme.task.json --value dark"
 
@@ -56,7 +68,8 @@ def send(
     The guarantee of the task is verified first, and a false one is refused.
     A report that could not be sent is stored, and the same command sends the
     same bytes again, whatever the answer is then. An answer that the task
-    does not list is counted as (other).
+    does not list is counted as (other), and so is a text that is too long
+    or cannot be cut into its pieces.
 
     Exit codes: 0 sent, now or before; 2 wrong option; 3 refused, or a file
     cannot be used (task, journal, admission); 4 less privacy than claimed or
@@ -75,8 +88,8 @@ def send(
             journal=journal,
             admission=None if admission is None else read_word(admission),
         )
-        if client.journal.read(client.task) is None and client.counts_as_other(answer):
-            print_note("Your answer is not exactly in the list of the task, and counts as (other).")
+        if client.journal.read(client.task) is None:
+            _note_answer(client, answer)
         print_note(f"Guarantee, verified here: {protection(client.promise)}")
         receipt = client.send(answer)
     if json:
@@ -93,6 +106,23 @@ def _answer(value: str | None, *, none: bool) -> str | None:
     if value != "-":
         return value
     return sys.stdin.readline().removesuffix("\n").removesuffix("\r")
+
+
+def _note_answer(client: Client, answer: str | None) -> None:
+    """Print what is counted of an answer, on the person's own screen."""
+    from shuffledp.collect import AnswerText
+
+    asked, other = client.task.answers, client.counts_as_other(answer)
+    if not isinstance(asked, AnswerText):
+        if other:
+            print_note("Your answer is not exactly in the list of the task, and counts as (other).")
+    elif other:
+        print_note(
+            f"Your text counts as (other): it has more than {asked.longest} bytes, characters that the task does not "
+            "count, or too many pieces."
+        )
+    elif text := asked.code.normalise(answer):
+        print_note(f"This is what will be counted: {shown(text, width=_LONGEST_TEXT)}")
 
 
 def _show_receipt(client: Client, receipt: Receipt) -> None:
@@ -226,8 +256,23 @@ def up(
         int | None, option("NUMBER", "Reports per batch; default: all people.", parser=whole_number)
     ] = None,
     once: Annotated[bool, flag("--once", "Stop after the release instead of waiting for Ctrl-C.")] = False,
-    question: Annotated[str | None, option("WORDS", "Your own question; needs --answers.", panel=_ASKED)] = None,
-    answers: Annotated[str | None, option("LIST", "Its answers: tea,coffee,neither.", panel=_ASKED)] = None,
+    question: Annotated[
+        str | None, option("WORDS", "Your own question; needs --answers or --free-text.", panel=_ASKED)
+    ] = None,
+    answers: Annotated[
+        str | None,
+        option("LIST", "Its answers: tea,coffee,neither; with --free-text what simulated people type.", panel=_ASKED),
+    ] = None,
+    answers_file: Annotated[
+        Path | None,
+        option("FILE", "What simulated people type, one text per line; needs --free-text.", panel=_ASKED),
+    ] = None,
+    free_text: given.FreeText = None,
+    alphabet: given.Alphabet = None,
+    pieces: given.Pieces = None,
+    normalise: given.Normalise = None,
+    levels: given.Levels = None,
+    width: given.Width = None,
     pace: Annotated[
         str | None,
         option(
@@ -259,6 +304,8 @@ def up(
     simulated people, and prints the release. The servers then stay up, so that
     you can answer in a browser and watch the results. Ctrl-C stops everything
     and removes temporary files.
+
+    With --free-text 16 people type their home page, which nobody listed.
     """
     from shuffledp.cli.progress import ProgressBar
     from shuffledp.collect.simulation.one_machine import OneMachine
@@ -269,11 +316,13 @@ def up(
         raise ParameterError("--once needs simulated people: leave out --once, or set --people above 0")
     if once and pace is not None:
         raise ParameterError("--pace applies after the release, where --once stops: leave out one of them")
+    choices = text_choices(free_text, alphabet=alphabet, pieces=pieces, normalise=normalise, levels=levels, width=width)
     with tasks_from_options():
+        listed = None if answers is None else [each.strip() for each in answers.split(",")]
         machine = OneMachine(
             people=people,
             users=users,
-            question=Question.of(question, None if answers is None else [each.strip() for each in answers.split(",")]),
+            question=Question.of(question, listed, texts=choices, typed=_typed(answers_file)),
             pace=per_second,
             shufflers=shufflers,
             port=port,
@@ -303,6 +352,18 @@ def up(
             _invite(machine, outcome)
             with suppress(KeyboardInterrupt):
                 machine.watch()
+
+
+def _typed(file: Path | None) -> list[str] | None:
+    """Return the texts that simulated people type: the lines of a file that are not empty."""
+    if file is None:
+        return None
+    try:
+        lines = file.read_text(encoding="utf-8-sig").splitlines()
+    except (OSError, UnicodeDecodeError) as error:
+        reason = getattr(error, "strerror", None) or "it is not UTF-8"
+        raise DataError(f"cannot read the answers {file}: {reason}") from None
+    return [line for line in lines if line.strip()]
 
 
 def _per_second(text: str) -> float:

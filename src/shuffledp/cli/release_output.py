@@ -5,6 +5,7 @@ Also tables of two columns, of quantiles and of plans for ranges.
 
 from __future__ import annotations
 
+import json
 import shlex
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -159,9 +160,17 @@ _MAGNIFIED = 10  # on a linear scale the smallest values would have no bars besi
 
 
 def publish(
-    release: Release, *, out: Iterable[Path], top: int | None, as_json: bool, explain: bool | None = None
+    release: Release,
+    *,
+    out: Iterable[Path],
+    top: int | None,
+    as_json: bool,
+    explain: bool | None = None,
+    more: Mapping[str, Any] | None = None,
 ) -> None:
     """Write a release to files and print it, with all paragraphs if `explain`; None for commands without that flag.
+
+    `more` is added to the JSON that is printed.
 
     A release cannot be repeated, so it is printed even if a file cannot be written or writing is interrupted.
     """
@@ -171,7 +180,7 @@ def publish(
         print_note(f"warning: {text}")
     try:
         if as_json:
-            print(release.to_json())
+            print(json.dumps(json.loads(release.to_json()) | dict(more)) if more else release.to_json())
         else:
             _show(release, top=top, explain=explain)
         if sys.stdout is not None:

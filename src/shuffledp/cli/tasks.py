@@ -8,7 +8,15 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from shuffledp.cli import options as given
-from shuffledp.cli.options import CommandGroup, option, parse_pair, shortened, tasks_from_options, whole_number
+from shuffledp.cli.options import (
+    CommandGroup,
+    option,
+    parse_pair,
+    shortened,
+    tasks_from_options,
+    text_choices,
+    whole_number,
+)
 from shuffledp.cli.output import (
     failures_in_json,
     note_written,
@@ -22,6 +30,7 @@ from shuffledp.cli.output import (
 from shuffledp.errors import BrokenPromiseError, DataError, ParameterError
 
 if TYPE_CHECKING:
+    from shuffledp.cli.text_tasks import Confirmation
     from shuffledp.collect.task import Place, Task
     from shuffledp.collect.task.schema import Answers
     from shuffledp.collect.task.task import Admission
@@ -53,6 +62,20 @@ def new_task(
     range_: Annotated[
         str | None,
         option("A:B", "Whole numbers from A to B, inclusive, as answers.", name="--range", panel=_ANSWERS),
+    ] = None,
+    answers_from: Annotated[
+        Path | None,
+        option("RELEASE", "Count the texts of a free-text release: its JSON file.", panel=_ANSWERS),
+    ] = None,
+    free_text: given.FreeText = None,
+    alphabet: given.Alphabet = None,
+    pieces: given.Pieces = None,
+    normalise: given.Normalise = None,
+    levels: given.Levels = None,
+    width: given.Width = None,
+    confirm: Annotated[
+        float | None,
+        option("SHARE", "Part of epsilon for a second task that counts the texts, such as 0.4.", panel=given.TEXTS),
     ] = None,
     honest_users: Annotated[
         int | None,
@@ -86,22 +109,38 @@ def new_task(
     from shuffledp.atomic_file import check_folder, write_whole
     from shuffledp.cli.options import keep_existing, length_of, moment_of
     from shuffledp.cli.progress import ProgressBar
+    from shuffledp.cli.text_tasks import confirmation, second_task, text_answers
     from shuffledp.collect import new_task as create
+    from shuffledp.collect.task.confirm import found_texts
+    from shuffledp.release.serialize import from_text as read_release
 
     keep_existing([out], force=force)
     check_folder(out)
     now = datetime.now(UTC).replace(microsecond=0)
     opening = now if opens == "now" else moment_of(opens, name="opens", after=now)
-    answers = _answers(domain, domain_at, range_)
-    answers.check()
+    choices = text_choices(free_text, alphabet=alphabet, pieces=pieces, normalise=normalise, levels=levels, width=width)
+    _check_one_kind(domain, range_, free_text, answers_from)
+    if confirm is not None and choices is None:
+        raise ParameterError("--confirm needs --free-text: a second task counts the texts that the first one finds")
+    people = {"users": users, "honest_users": honest_users}
     with ProgressBar() as progress, tasks_from_options():
+        first, split = None, None
+        answers: Answers
+        if choices is not None:
+            answers, split = text_answers(choices, people, epsilon=epsilon, delta=delta, confirm=confirm)
+        elif answers_from is not None:
+            first = read_release(answers_from)
+            answers = found_texts(first)
+        else:
+            answers = _answers(domain, domain_at, range_)
+        answers.check()
         made = create(
             question=question,
             answers=answers,
             users=users,
             honest_users=honest_users,
-            epsilon=epsilon,
-            delta=delta,
+            epsilon=epsilon if split is None else split.find.epsilon,
+            delta=delta if split is None else split.find.delta,
             shufflers=[_place("shuffler", text) for text in shuffler],
             analyzer=_place("analyzer", analyzer),
             opens=opening,
@@ -114,7 +153,8 @@ def new_task(
     write_whole(out, made.to_json().encode())
     note_written(out)
     print_note("note: use the keys for this task only, and destroy them when it is over")
-    _show(made, explain=explain, json=json)
+    more = confirmation(made, split) if split else None if first is None else second_task(made, first)
+    _show(made, explain=explain, json=json, more=more)
 
 
 def show_task(file: File, explain: given.Explain = False, json: given.Json = False) -> None:
@@ -156,20 +196,23 @@ def check_task(
     print_sentence(f"Task id: {task.name}")
 
 
-def _show(task: Task, *, explain: bool, json: bool) -> None:
-    """Print a summary, or all paragraphs with `explain`; raise if the guarantee is false."""
+def _show(task: Task, *, explain: bool, json: bool, more: Confirmation | None = None) -> None:
+    """Print a summary, or all paragraphs with `explain`; raise if the guarantee is false.
+
+    `more` is about another task of the same people.
+    """
     from shuffledp.collect.task.report import cost
     from shuffledp.explain.task import about, details, promise_of, question, summary, warnings_of
 
     if json:
-        print_json(about(task, cost=cost(task)))
+        print_json({**about(task, cost=cost(task)), **({} if more is None else {"same_people": more.plain})})
     elif explain:
         parts = details(task, cost=cost(task))
         print_title(parts.pop("Question"))
-        print_paragraphs(parts)
+        print_paragraphs({**parts, **({} if more is None else more.facts)})
     else:
         print_title(question(task))
-        print_facts(summary(task))
+        print_facts({**summary(task), **({} if more is None else more.facts)})
         for text in warnings_of(task):
             print_sentence(f"Warning: {text}.")
         print_sentence("Details: --explain")
@@ -178,12 +221,17 @@ def _show(task: Task, *, explain: bool, json: bool) -> None:
         raise BrokenPromiseError("the guarantee of the task is false, as its summary says")
 
 
+def _check_one_kind(*given: object) -> None:
+    if sum(each is not None for each in given) != 1:
+        raise ParameterError(
+            "give the possible answers with exactly one of --domain, --range, --free-text or --answers-from"
+        )
+
+
 def _answers(domain: str | None, at: str | None, numbers: str | None) -> Answers:
     from shuffledp.cli.domains import inline_list, read_answers
     from shuffledp.collect.task import AnswerList, AnswerRange
 
-    if (domain is None) == (numbers is None):
-        raise ParameterError("give the possible answers with either --domain or --range")
     if numbers is not None:
         if at is not None:
             raise ParameterError("--domain-at needs --domain, the file with the answers")

@@ -6,12 +6,14 @@ The analyzer fills in the facts; nothing is computed here except percentages.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from shuffledp.collect.reasons import Reason
-from shuffledp.formatting import counted, people_at_most, readable, share_at_most
-from shuffledp.histogram.text_code import Step, TextCode
+from shuffledp.collect.task.lookup import LookedUp
+from shuffledp.explain.text_task import STEPS
+from shuffledp.formatting import confidence, counted, people_at_most, readable, share_at_most, shown
+from shuffledp.histogram.text_code import TextCode
 
 _SHARE = 100
 """The effect of forged reports is given for one report, and for one in a hundred."""
@@ -106,6 +108,15 @@ def collected_notes(facts: Collected) -> Iterator[str]:
         )
 
 
+def lookup_lines(found: Sequence[LookedUp]) -> Iterator[str]:
+    """Yield the counts of answers that were looked up; their intervals hold at once."""
+    for one in found:
+        yield f"{shown(one.value)}: about {round(one.count):,} ({one.low:,} to {one.high:,} people)."
+    if found:
+        level = confidence(sum(one.beta for one in found))
+        yield f"{level} confidence, all {counted(len(found), 'answer')} looked up at once."
+
+
 def collected_warnings(facts: Collected) -> Iterator[str]:
     """Yield what is wrong with the collected messages."""
     if facts.surplus:
@@ -163,27 +174,21 @@ def _forged(facts: Collected) -> str:
     return f"A forged report could have moved a shown count by at most {people_at_most(one)}{more}{near}."
 
 
-_STEPS: Mapping[Step, str] = {
-    Step.TRIM: "spaces at both ends are removed",
-    Step.LOWER: "capital letters become small ones",
-    Step.QUERY: "everything from the first ? or # on is removed",
-    Step.SLASH: "slashes at the end are removed",
-}
-
-
 def _possible(facts: Collected) -> Iterator[str]:
     """Yield which answers were possible, and how texts were normalised and cut."""
     code = facts.text
     if code is None:
         yield f"The list of the {counted(facts.answers, 'possible answer')} is public."
         return
-    pieces = f"up to {code.width} characters of a public alphabet" if code.alphabet else "a public list"
+    pieces = "of a public list"
+    if code.alphabet:
+        pieces = f"of {'one character' if code.width == 1 else f'up to {code.width} characters'} of a public alphabet"
     yield (
-        f"Any text of up to {code.longest:,} bytes could be an answer. Nobody listed the possible texts. Each device "
-        f"cut the text into at most {counted(code.levels, 'piece')} of {pieces}."
+        f"Any text of up to {code.longest:,} bytes could be an answer; nobody listed the possible texts. Each device "
+        f"cut the text into at most {counted(code.levels, 'piece')} {pieces}."
     )
     if code.normalisation:
-        steps = [_STEPS[step] for step in code.normalisation]
+        steps = [STEPS[step] for step in code.normalisation]
         both = f"{', '.join(steps[:-1])} and {steps[-1]}" if len(steps) > 1 else steps[0]
         yield f"Before a text is counted, {both}."
     yield "A text that is longer or cannot be cut is counted as (other), and no answer as (none)."

@@ -33,7 +33,7 @@ from shuffledp.explain.series import about_series, html_series, series_of
 from shuffledp.explain.svg import all_values, privacy_curve
 from shuffledp.formatting import at_most, confidence_level, counted, share_at_most, short_repr, shown
 from shuffledp.histogram.estimate import MOST_BARS, Estimate, Row, values_among
-from shuffledp.histogram.labels import NotAValue
+from shuffledp.histogram.labels import NotAValue, NoText
 from shuffledp.histogram.ordered_estimate import OrderedEstimate
 from shuffledp.release.release import Release
 
@@ -193,7 +193,19 @@ def _not_shown(release: Release) -> str:
     other = f"A {what} that is not among the {number:,}" if number > MOST_BARS else f"A {what} that is not shown"
     held = "is held by" if estimate.cap is None else "is counted for"
     never = "No value is shown that nobody holds. " if estimate.detection is None else ""
-    return f"{never}{other} {held} at most {most}."
+    return f"{never}{other} {held} at most {most}.{_without_text(estimate)}"
+
+
+def _without_text(estimate: Estimate) -> str:
+    """What the rows of people without a text stand for."""
+    meanings = {
+        "other": "texts that are too long or have characters that are not counted",
+        "none": "no answer",
+        "hidden": "texts that the publisher does not show",
+    }
+    reasons = [label.reason for label in estimate.labels.tolist() if isinstance(label, NoText)]
+    known = [f"({reason}) stands for {meanings[reason]}" for reason in reasons if reason in meanings]
+    return f" {'; '.join(known)}." if known else ""
 
 
 def _guarantee(release: Release) -> dict[str, Any] | None:

@@ -114,7 +114,7 @@ def about(task: Task, *, cost: Cost | None = None) -> dict[str, Any]:
         "analyzer": {"address": task.analyzer.address, "key": task.analyzer.key},
         "most_messages": task.most_messages,
         "error": None if task.text_plan else {"beta": BETA, "people": task.protocol.error(BETA).simultaneous},
-        "texts": text_task.about(task.answers, task.text_plan) if isinstance(task.answers, AnswerText) else None,
+        "texts": task.text_plan and text_task.about(task, task.text_plan),
         "cost": cost,
         "warnings": warnings_of(task),
     }
@@ -261,10 +261,10 @@ def _leaves(task: Task) -> str:
     number = "the same for everyone" if task.padded else "random, with the same distribution for every answer"
     texts = text_task.what_leaves(task.answers) if isinstance(task.answers, AnswerText) else ""
     return (
-        f"{texts}Randomized messages, each encrypted for the analyzer{layers}. The first shuffler sees your network address, "
-        f"the time of arrival and the number of messages ({number}). The report states its time only in steps of "
-        f"{duration(task.time_precision)}. The analyzer sees the messages of a whole batch in random order. Your "
-        "answer is randomized once: sending again sends the same bytes."
+        f"{texts}Randomized messages, each encrypted for the analyzer{layers}. The first shuffler sees your network "
+        f"address, the time of arrival and the number of messages ({number}). The report states its time only in "
+        f"steps of {duration(task.time_precision)}. The analyzer sees the messages of a whole batch in random order. "
+        "Your answer is randomized once: sending again sends the same bytes."
     )
 
 

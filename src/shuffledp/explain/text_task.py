@@ -6,13 +6,19 @@ import math
 from typing import Any
 
 from shuffledp.collect.task.schema import NONE, OTHER, AnswerText, PieceAlphabet
-from shuffledp.collect.task.task import BETA, Task
-from shuffledp.formatting import confidence_percent, counted, percent_at_most, readable, share_at_most, shown
+from shuffledp.collect.task.task import BETA, Task, TextPlan
+from shuffledp.formatting import (
+    confidence_percent,
+    counted,
+    percent_at_most,
+    readable,
+    share_at_most,
+    shown,
+)
 from shuffledp.histogram.text_code import FIRST_PIECE, Step
-from shuffledp.protocols.free_text import TextPlan
 from shuffledp.release.limits import USELESS_SHARE
 
-_STEPS = {
+STEPS = {
     Step.TRIM: "spaces at both ends are removed",
     Step.LOWER: "letters become small",
     Step.QUERY: "everything from the first ? or # on is removed",
@@ -39,7 +45,7 @@ def what_is_counted(task: Task, asked: AnswerText) -> str:
 
 
 def _normalisation(asked: AnswerText) -> str:
-    steps = [_STEPS[step] for step in asked.normalisation]
+    steps = [STEPS[step] for step in asked.normalisation]
     changed = ", ".join(["Unicode is normalised (NFC)", *steps])
     return f"A text is changed on the device before it is counted: {changed}."
 
@@ -51,7 +57,7 @@ def _pieces(asked: AnswerText) -> str:
     each = "one character" if pieces.width == 1 else f"up to {pieces.width} characters"
     if len(pieces.characters) > _LONGEST_ALPHABET:
         return f"A piece is {each} of the {len(pieces.characters)} that the task lists."
-    return f"A piece is {each} of {shown(pieces.characters, width=_LONGEST_ALPHABET)}"  # quoted, and ends the sentence
+    return f"A piece is {each} of “{shown(pieces.characters, width=_LONGEST_ALPHABET)}”."
 
 
 def what_leaves(asked: AnswerText) -> str:
@@ -96,9 +102,12 @@ def limits(task: Task, plan: TextPlan) -> str:
 
 
 def forged_reports(task: Task, plan: TextPlan) -> int:
-    """The number of forged reports, each with all messages that it may have, that look like a text of the limit."""
+    """The number of forged reports that often suffice to make a text appear, each with all messages that it may have.
+
+    On every level about half of the detection limit exceeds the threshold in every second case.
+    """
     assert isinstance(task.answers, AnswerText)
-    return math.ceil(min(plan.detection_limit, task.users) * task.answers.levels / task.most_messages)
+    return math.ceil(min(plan.detection_limit, task.users) / 2 * task.answers.levels / task.most_messages)
 
 
 def warnings(task: Task, plan: TextPlan) -> list[str]:
@@ -116,8 +125,10 @@ def warnings(task: Task, plan: TextPlan) -> list[str]:
     return found
 
 
-def about(asked: AnswerText, plan: TextPlan) -> dict[str, Any]:
+def about(task: Task, plan: TextPlan) -> dict[str, Any]:
     """Return the facts about the texts of a task for JSON."""
+    asked = task.answers
+    assert isinstance(asked, AnswerText)
     return {
         "longest": asked.longest,
         "levels": asked.levels,
@@ -127,4 +138,5 @@ def about(asked: AnswerText, plan: TextPlan) -> dict[str, Any]:
         "all_reported": plan.all_reported,
         "risk": plan.risk,
         "beta": plan.beta,
+        "forged_reports": forged_reports(task, plan),
     }

@@ -33,6 +33,8 @@ MOST_ENTRIES = 100_000
 
 NOTE = f"Texts that the publisher has blocked are not shown. They are counted together as {HIDDEN}."
 
+NOT_WITH_BLOCK = "a blocklist must be left out with an evaluation, and with several values of each person"
+
 _WHOLE = "="
 _MOST_BYTES = 16 * 2**20
 
@@ -91,7 +93,7 @@ def hide(release: Release, block: Blocklist | None) -> Release:
     if block is None or estimate.reports_all:
         return release
     if release.evaluation is not None or estimate.values_per_person > 1:
-        raise ParameterError("a blocklist must be left out with an evaluation, or with several values of each person")
+        raise ParameterError(NOT_WITH_BLOCK)
     labels = estimate.labels.tolist()
     hidden = np.array([block.hides(label) for label in labels], dtype=bool)
     if not hidden.any():

@@ -45,8 +45,9 @@ def reports(people, *, shufflers=1, time=HOUR, different=0, protocol="dummy-pois
 
 
 def small(shufflers=1, users=40, protocol="dummy-poisson"):
-    """A task with small batches and a weak guarantee, so that people send few messages."""
-    return small_task(users=users, shufflers=shufflers, epsilon=4.0, delta=1e-3, protocol=protocol)
+    """A task with small batches and a weak guarantee, so that people send few messages; `texts` is one for texts."""
+    more = {"texts": True} if protocol == "texts" else {"protocol": protocol}
+    return small_task(users=users, shufflers=shufflers, epsilon=4.0, delta=1e-3, **more)
 
 
 def mixed_first(folder, sealed, *, shufflers=1, protocol="dummy-poisson", name="b", seen="seen"):

@@ -17,6 +17,7 @@ from shuffledp.collect.crypto.keys import write_key
 from shuffledp.collect.task.report import seal_report
 from shuffledp.errors import DataError, ParameterError
 from shuffledp.histogram.tally import Tally
+from shuffledp.protocols.free_text import FreeText
 from tests.collect.batch_files.crowd import HOUR, NOW, onions_in, reports, small
 from tests.collect.tasks import small_task
 
@@ -53,11 +54,14 @@ def expected(crowd, protocol="dummy-poisson"):
     """The estimates from the messages as they were sent."""
     task = small(protocol=protocol).task
     tally = task.protocol.tally(Tally.from_mapping(that_count(crowd, task)))
-    protocol = task.protocol.joined(len(crowd.sealed) // task.users)
-    return protocol.estimate(tally, beta=0.05, reports=protocol.users, domain=task.labels, forged=True)
+    joined = task.protocol.joined(len(crowd.sealed) // task.users)
+    if protocol == "texts":
+        search = FreeText(code=task.answers.code, protocol=joined)
+        return search.estimate(tally, beta=0.05, reports=joined.users, forged=True)
+    return joined.estimate(tally, beta=0.05, reports=joined.users, domain=task.labels, forged=True)
 
 
-@pytest.mark.parametrize("protocol", ["dummy-poisson", "hist"])
+@pytest.mark.parametrize("protocol", ["dummy-poisson", "hist", "hashed", pytest.param("texts", marks=pytest.mark.slow)])
 def test_the_release_counts_the_messages_that_were_sent(tmp_path, protocol):
     folder, crowd = batches(tmp_path, protocol=protocol)
     found, task = count(folder, protocol=protocol), small(protocol=protocol).task

@@ -5,8 +5,8 @@ of the task, for example because a shuffler's store was restored from a backup. 
 permanently: only the refusal is stored, and the batch is acknowledged. Messages are opened on all cores; invalid ones
 are left out and counted by reason.
 
-Memory: 40 bytes per onion, plus the number of possible messages. Onions wait in an unnamed file, and opened messages
-are stored as numbers. Duplicates are found by their first eight bytes, which honest onions never share.
+Memory: 40 bytes per onion, plus the number of possible messages if there are few. Onions wait in an unnamed file, and
+opened messages are stored as numbers. Duplicates are found by their first eight bytes, which honest onions never share.
 """
 
 from __future__ import annotations
@@ -39,9 +39,6 @@ from shuffledp.progress import Progress
 
 MOST_LISTED = 1 << 22
 """With more possible messages, only those that occur are counted: a count for each would take 32 MB."""
-
-_AT_ONCE = 1 << 20
-"""Messages counted together where only those that occur are counted."""
 
 _FEW = 2 * AT_ONCE
 """Fewer onions than this are opened before further processes would have started."""
@@ -107,8 +104,7 @@ class _Messages:
         self._task = task
         self.number, self.invalid = 0, 0
         self._every = np.zeros(task.alphabet, dtype=np.int64) if task.alphabet <= MOST_LISTED else None
-        self._waiting: list[NDArray[np.uint64]] = []
-        self._listed = Tally(np.empty(0, dtype=np.uint64), np.empty(0, dtype=np.int64), messages=0)
+        self._kept: list[NDArray[np.uint64]] = []
 
     def add(self, opened: bytes) -> None:
         """Count messages of the task's width."""
@@ -119,9 +115,7 @@ class _Messages:
         if self._every is not None:
             self._every += np.bincount(messages.astype(np.int64), minlength=self._every.size)
             return
-        self._waiting.append(messages)
-        if sum(part.size for part in self._waiting) >= _AT_ONCE:
-            self._list()
+        self._kept.append(messages)
 
     @property
     def tally(self) -> Tally:
@@ -129,13 +123,9 @@ class _Messages:
         if self._every is not None:
             symbols = np.flatnonzero(self._every)
             return self._task.protocol.tally(Tally(symbols, self._every[symbols]))
-        self._list()
-        return self._task.protocol.tally(self._listed)
-
-    def _list(self) -> None:
-        if self._waiting:
-            self._listed += Tally.of(np.concatenate(self._waiting))
-            self._waiting = []
+        kept = np.concatenate(self._kept) if self._kept else np.empty(0, dtype=np.uint64)
+        self._kept = [kept]
+        return self._task.protocol.tally(Tally.of(kept))
 
 
 def numbers_of(opened: bytes, width: int) -> NDArray[np.uint64]:

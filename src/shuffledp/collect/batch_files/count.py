@@ -20,7 +20,9 @@ from shuffledp.collect.batch_files.seen import opened_seen
 from shuffledp.collect.crypto.keys import KeyPair
 from shuffledp.collect.reasons import Reason, Refused
 from shuffledp.collect.task import Task
+from shuffledp.collect.task.lookup import LookedUp, check_lookup, looked_up
 from shuffledp.collect.task.report import name_of, position_of
+from shuffledp.collect.task.task import BETA
 from shuffledp.errors import DataError, ParameterError
 from shuffledp.ledger import Ledger
 from shuffledp.progress import Progress, quiet
@@ -33,7 +35,7 @@ class CountedFiles:
     """The release of all valid batches, their ids, and the refused ones.
 
     `refused` has the numbers of messages that were not counted by reason, in all batches. `copies` is the number of
-    files of batches that were given more than once.
+    files of batches that were given more than once. The intervals of `looked_up` hold for all of them at once.
     """
 
     release: Release
@@ -41,6 +43,7 @@ class CountedFiles:
     refused_batches: tuple[RefusedBatch, ...]
     refused: Mapping[str, int]
     copies: int
+    looked_up: tuple[LookedUp, ...] = ()
 
 
 def count_files(
@@ -53,6 +56,7 @@ def count_files(
     engine: str | None = None,
     master: str | None = None,
     processes: int | None = None,
+    lookup: Sequence[str] = (),
     progress: Progress = quiet,
 ) -> CountedFiles:
     """Open and count the messages of batches, each once, as the analyzer; all batches make one release.
@@ -70,6 +74,8 @@ def count_files(
         )
     task.check()  # the guarantee of a release is computed, not taken from the task
     _ = task.labels  # fails at once if a list of answers is missing
+    for answer in lookup:
+        check_lookup(task, answer)
     found = find_batches(given, task, position=position)
     with (
         opened_seen(seen, task, key) as memory,
@@ -85,7 +91,11 @@ def count_files(
         names = {batch.batch_id for batch in good}
         refused = sum((batch.refused for batch in good), Counter[str]())
         refused += sum((one.refused for one in used if one.batch.batch_id in names), Counter[str]())
-        release = release_of(task, [batch.tally for batch in good], refused=refused, left_out=len(too_few))
+        tallies = [batch.tally for batch in good]
+        release = release_of(
+            task, tallies, refused=refused, left_out=len(too_few), processes=processes, progress=progress
+        )
+        found_answers = [looked_up(task, tallies, answer, beta=BETA / len(lookup)) for answer in lookup]
         new = remembered_as(used, names, memory)
         if new:  # remembered before anything is visible
             memory.remember(secrets.token_hex(16), new, partial(machine.write_fingerprints, new))
@@ -98,6 +108,7 @@ def count_files(
         refused_batches=(*too_few, *refused_batches),
         refused=dict(sum((batch.refused for batch in counts), sum((one.refused for one in compared), Counter[str]()))),
         copies=found.copies,
+        looked_up=tuple(found_answers),
     )
 
 

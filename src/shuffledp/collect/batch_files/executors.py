@@ -22,6 +22,7 @@ from shuffledp.collect.batch_files.seen import SeenGroup, seen_head, write_seen
 from shuffledp.collect.crypto.batch import Layer
 from shuffledp.collect.crypto.fingerprint import FINGERPRINT_BYTES, fingerprints
 from shuffledp.collect.reasons import Reason
+from shuffledp.collect.store.tallies import to_bytes
 from shuffledp.collect.task.task import SEALING_BYTES
 from shuffledp.errors import DataError
 from shuffledp.histogram.tally import Tally
@@ -33,6 +34,7 @@ OPENED = "lot binary, digest binary, number long, onions binary, report binary, 
 DEALT = "batch binary, bucket int, onions binary, refused long"
 WRITTEN = "batch binary, part int, number long, repeated long, refused long"
 COUNTED = "batch binary, symbol long, reason string, number long"
+PACKED = "batch binary, tally binary, reason string, number long"
 
 Batches = Iterator[Any]
 
@@ -124,24 +126,39 @@ def write(batches: Batches, *, secret: bytes, target: OutputFolder, parts: int) 
 
 def count(batches: Batches, *, secret: bytes, layer: Layer, alphabet: int, symbols: int) -> Batches:
     """Open the messages of buckets, as the analyzer, and count them; numbers from `alphabet` on are padding."""
-    for batch_id, _, onions, _ in _buckets(batches):
-        ordered = engine.in_order(onions, secret=secret, width=layer.length)
-        opened, closed = layer.open_block(ordered.onions.tobytes())
-        found = numbers_of(opened, layer.length - SEALING_BYTES)
-        tally = Tally.of(found[found < alphabet].astype(np.int64))
-        reasons = {
-            Reason.REPEATED: ordered.repeated,
-            Reason.CANNOT_BE_OPENED: closed,
-            Reason.NOT_A_MESSAGE: int(np.count_nonzero(found >= symbols)),
-        }
+    for batch_id, tally, reasons in _counted(batches, secret, layer, alphabet, symbols):
         counts = zip(tally.symbols.tolist(), tally.counts.tolist(), strict=True)
         yield _arrow_rows(
             COUNTED,
             [
                 *((batch_id, symbol, None, number) for symbol, number in counts),
-                *((batch_id, None, str(reason), number) for reason, number in reasons.items() if number),
+                *((batch_id, None, reason, number) for reason, number in reasons.items()),
             ],
         )
+
+
+def count_packed(batches: Batches, *, secret: bytes, layer: Layer, alphabet: int, symbols: int) -> Batches:
+    """As `count`, with one row for all messages of a bucket: if nearly all differ, rows of their own are long."""
+    for batch_id, tally, reasons in _counted(batches, secret, layer, alphabet, symbols):
+        refused = [(batch_id, None, reason, number) for reason, number in reasons.items()]
+        yield _arrow_rows(PACKED, [(batch_id, to_bytes(tally), None, None), *refused])
+
+
+def _counted(
+    batches: Batches, secret: bytes, layer: Layer, alphabet: int, symbols: int
+) -> Iterator[tuple[bytes, Tally, dict[str, int]]]:
+    """The batch of every bucket, the tally of its messages, and the numbers of those not counted by reason."""
+    for batch_id, _, onions, _ in _buckets(batches):
+        ordered = engine.in_order(onions, secret=secret, width=layer.length)
+        opened, closed = layer.open_block(ordered.onions.tobytes())
+        found = numbers_of(opened, layer.length - SEALING_BYTES)
+        reasons = {
+            Reason.REPEATED: ordered.repeated,
+            Reason.CANNOT_BE_OPENED: closed,
+            Reason.NOT_A_MESSAGE: int(np.count_nonzero(found >= symbols)),
+        }
+        tally = Tally.of(found[found < alphabet].astype(np.int64))
+        yield batch_id, tally, {str(reason): number for reason, number in reasons.items() if number}
 
 
 def _each(batches: Batches) -> Iterator[tuple[Any, ...]]:

@@ -27,7 +27,7 @@ from shuffledp.collect.batch_files.engine import (
     ReportLayer,
     buckets_for,
 )
-from shuffledp.collect.batch_files.executors import COUNTED, DEALT, NOTHING, OPENED, PRINTS, REMEMBERED, WRITTEN
+from shuffledp.collect.batch_files.executors import COUNTED, DEALT, NOTHING, OPENED, PACKED, PRINTS, REMEMBERED, WRITTEN
 from shuffledp.collect.batch_files.formats import (
     PARTIAL,
     ROW_NUMBER,
@@ -44,6 +44,7 @@ from shuffledp.collect.batch_files.seen import Seen, SeenGroup
 from shuffledp.collect.crypto.batch import Layer
 from shuffledp.collect.crypto.keys import KeyPair
 from shuffledp.collect.reasons import Reason
+from shuffledp.collect.store.tallies import from_bytes
 from shuffledp.collect.task import Task
 from shuffledp.collect.task.report import layer_of
 from shuffledp.data.spark_session import clear_errors, needs_spark, open_session
@@ -59,9 +60,6 @@ _HASHED = 1 << 6
 
 _MOST_PARTITIONS = 1 << 12
 """Partitions at most, since more slow Spark down; a partition has several buckets."""
-
-_SUM = "sum(number)"
-"""Spark's name of the column."""
 
 
 class Spark:
@@ -169,26 +167,37 @@ class Spark:
     def count_batches(self, batches: Sequence[BatchFiles], task: Task, key: KeyPair) -> Iterator[CountedBatch]:
         """Count all batches in one job; copies of an onion meet in one bucket, where they are opened once."""
         import pyarrow.compute as compute
+        from pyspark.sql import functions
 
         self._progress("opening messages", 0.0)
         layer, buckets = layer_of(task, key), buckets_for(max(batch.number for batch in batches), each=_OPENED)
         assigning = partial(executors.read_and_deal, secret=self._secret, buckets=buckets, width=layer.length)
+        packed = task.alphabet > max(batch.number for batch in batches)  # nearly all messages differ
         counting = partial(
-            executors.count, secret=self._secret, layer=layer, alphabet=task.alphabet, symbols=task.symbols
+            executors.count_packed if packed else executors.count,
+            secret=self._secret,
+            layer=layer,
+            alphabet=task.alphabet,
+            symbols=task.symbols,
         )
         with clear_errors():
             # [batch, bucket, onions, refused: one row for each group of rows and bucket]
             dealt = self._located(_onions(batches)).mapInArrow(assigning, DEALT)
-            # [batch, symbol or reason, number: one row for each of them in each bucket]
-            counted = self._together(dealt, len(batches) * buckets).mapInArrow(counting, COUNTED)
-            found = counted.groupBy("batch", "symbol", "reason").agg({"number": "sum"}).toArrow()
+            # [batch, symbol or reason, number: one row for each of them in each bucket], or with a tally of the bucket
+            counted = self._together(dealt, len(batches) * buckets).mapInArrow(counting, PACKED if packed else COUNTED)
+            if not packed:
+                counted = counted.groupBy("batch", "symbol", "reason").agg(functions.sum("number").alias("number"))
+            found = counted.toArrow()
         self._progress("opening messages", 1.0)
         for batch in batches:
             rows = found.filter(compute.equal(found.column("batch"), batch.batch_id))
-            messages = rows.filter(rows.column("symbol").is_valid()).sort_by("symbol")
             reasons = rows.filter(rows.column("reason").is_valid())
-            refused = Counter(dict(zip(*(reasons.column(name).to_pylist() for name in ("reason", _SUM)), strict=True)))
-            tally = Tally(*(messages.column(name).to_numpy() for name in ("symbol", _SUM)))
+            refused = Counter[str]()
+            for reason, number in zip(
+                *(reasons.column(name).to_pylist() for name in ("reason", "number")), strict=True
+            ):
+                refused[reason] += number
+            tally = _unpacked(rows) if packed else _listed(rows)
             yield CountedBatch(batch.batch_id, task.protocol.tally(tally), refused)
 
     def close(self) -> None:
@@ -255,6 +264,19 @@ class Spark:
             yield MixedBatch(batch_id, number, refused)
         for left in target.folder.rglob(f".*{PARTIAL}"):  # left by attempts that were killed
             left.unlink(missing_ok=True)
+
+
+def _listed(rows: Any) -> Tally:
+    """The tally of rows of one message each."""
+    messages = rows.filter(rows.column("symbol").is_valid()).sort_by("symbol")
+    return Tally(*(messages.column(name).to_numpy() for name in ("symbol", "number")))
+
+
+def _unpacked(rows: Any) -> Tally:
+    """The tally of the messages of all buckets, which may have some in common."""
+    parts = [from_bytes(part) for part in rows.column("tally").drop_null().to_pylist()]
+    messages = [np.repeat(part.symbols, part.counts) for part in parts]
+    return Tally.of(np.concatenate([np.empty(0, dtype=np.int64), *messages]))
 
 
 def _compared(batches: Sequence[BatchFiles], lost: Any, numbers: Any, claims: Claims) -> list[Compared]:

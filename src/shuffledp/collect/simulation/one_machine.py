@@ -325,7 +325,7 @@ class Deployment:
         now = datetime.now(UTC)
         self.task: Task = new_task(
             question=question.words,
-            answers=question.possible,
+            answers=question.possible(users=users, epsilon=EPSILON, delta=DELTA),
             users=users,
             epsilon=EPSILON,
             delta=DELTA,

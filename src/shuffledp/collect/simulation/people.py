@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import threading
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field
@@ -18,6 +19,7 @@ from shuffledp.collect.task.schema import Answers
 from shuffledp.data import Files, Source, open_engine
 from shuffledp.errors import DataError, ParameterError, RefusedError, UnreachableError
 from shuffledp.progress import Progress, quiet
+from shuffledp.protocols.text_codes import TextChoices
 from shuffledp.randomness import secure_rng
 from shuffledp.validation import whole
 
@@ -73,25 +75,36 @@ _SEED = 14
 class Question:
     """A question, its answers with the shares of the simulated people, and a short name for files.
 
-    `texts` is the code of a question that anything can answer. Shares may sum to less than 1 then: each of the other
-    people has an answer of their own.
+    `texts` are the choices of a code if people can type any text. Shares may sum to less than 1 then: each of the other
+    people has a text of their own.
     """
 
     words: str = "Which theme do you use?"
     shares: Mapping[str, float] = field(default_factory=lambda: THEMES)
     name: str = "theme"
-    texts: AnswerText | None = None
+    texts: TextChoices | None = None
 
     @classmethod
-    def of(cls, words: str | None, answers: Sequence[str] | None, *, texts: AnswerText | None = None) -> Question:
-        """Return the given question, or the default one; the shares of the answers are made up and decreasing."""
+    def of(
+        cls,
+        words: str | None,
+        answers: Sequence[str] | None,
+        *,
+        texts: TextChoices | None = None,
+        typed: Sequence[str] | None = None,
+    ) -> Question:
+        """Return the given question, or the default one; the shares of the answers are made up and decreasing.
+
+        `typed` are texts of people, each as frequent as it is in there.
+        """
         if words is not None and not words.strip():
             raise ParameterError("question must not be empty")
         if answers is not None and not all(answers):
             raise ParameterError("answers must not be empty: give them with commas between them, such as tea,coffee")
         if texts is not None:
-            shares = HOME_PAGES if answers is None else _decreasing(answers)
-            return cls("What is your home page?" if words is None else words, shares, "text", texts)
+            return cls("What is your home page?" if words is None else words, _shares(answers, typed), "text", texts)
+        if typed is not None:
+            raise ParameterError("answers_file must be given with free_text")
         if words is None and answers is None:
             return cls()
         if words is None or answers is None:
@@ -103,10 +116,11 @@ class Question:
         """The answers that several people give, in their order."""
         return list(self.shares)
 
-    @property
-    def possible(self) -> Answers:
-        """The possible answers of the task."""
-        return self.texts or AnswerList(self.answers)
+    def possible(self, *, users: int, epsilon: float, delta: float) -> Answers:
+        """The possible answers of a task with this guarantee."""
+        if self.texts is None:
+            return AnswerList(self.answers)
+        return AnswerText.of(self.texts.search(users=users, epsilon=epsilon, delta=delta).code)
 
     def of_people(self, people: int) -> list[str]:
         """Return the answers of the first `people` people."""
@@ -124,6 +138,17 @@ class Question:
         chosen = rng.choice(len(shares), size=people, p=shares / shares.sum()).tolist()
         answers = self.answers
         return [answers[at] if at < len(answers) else f"p{rng.integers(10**6)}.example" for at in chosen]
+
+
+def _shares(answers: Sequence[str] | None, typed: Sequence[str] | None) -> Mapping[str, float]:
+    """The shares of the texts that simulated people type."""
+    if answers is not None and typed is not None:
+        raise ParameterError("answers and answers_file must not be given together")
+    if typed is not None:
+        if not typed:
+            raise DataError("answers_file has no text")
+        return {text: times / len(typed) for text, times in Counter(typed).items()}
+    return HOME_PAGES if answers is None else _decreasing(answers)
 
 
 def _decreasing(answers: Sequence[str]) -> dict[str, float]:

@@ -12,9 +12,8 @@ from dataclasses import dataclass
 from shuffledp.accounting.composition import composed
 from shuffledp.accounting.curve import Curve, Guarantee
 from shuffledp.accounting.search import last_safe_from, log_excess
-from shuffledp.collect.task.guarantee import CODECS
 from shuffledp.collect.task.schema import NONE, OTHER, AnswerList
-from shuffledp.collect.task.task import Task
+from shuffledp.collect.task.task import BETA, Task
 from shuffledp.errors import DataError, ParameterError
 from shuffledp.formatting import share_at_least
 from shuffledp.histogram.labels import NotAValue
@@ -89,7 +88,7 @@ def _finding(target: Target, code: TextCode, *, epsilon: float, delta: float) ->
 def _counting(target: Target, *, epsilon: float, delta: float) -> list[Curve]:
     """The curves of tasks that count, whose noise does not depend on the number of answers."""
     part = _target(target, bins=3, epsilon=epsilon, delta=delta)
-    return [named(name).make(part).privacy for name in _COUNTING if name in CODECS]
+    return [named(name).make(part).privacy for name in _COUNTING]
 
 
 def _target(target: Target, *, bins: int, epsilon: float, delta: float) -> Target:
@@ -101,6 +100,19 @@ def _target(target: Target, *, bins: int, epsilon: float, delta: float) -> Targe
         honest_users=target.honest_users,
         padding_bins=0,
     )
+
+
+def counting_error(split: SplitBudget, *, users: int, texts: int, honest_users: int | None = None) -> float:
+    """Return the smallest error bound, in people, of a task that counts this number of texts with its part."""
+    part = Target(
+        users=users,
+        bins=texts + 2,
+        epsilon=split.count.epsilon,
+        delta=split.count.delta,
+        honest_users=honest_users,
+        padding_bins=0,
+    )
+    return min(named(name).make(part).error(BETA).simultaneous for name in _COUNTING)
 
 
 def found_texts(release: Release) -> AnswerList:

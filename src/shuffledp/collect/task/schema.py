@@ -203,6 +203,16 @@ class AnswerText(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag_fi
     pieces: PieceAlphabet | PieceList
     normalisation: list[Step]
 
+    @classmethod
+    def of(cls, code: TextCode) -> AnswerText:
+        """Return the answers with this code."""
+        return cls(
+            longest=code.longest,
+            levels=code.levels,
+            pieces=PieceList(list(code.pieces)) if code.pieces else PieceAlphabet(code.alphabet, code.width),
+            normalisation=list(code.normalisation),
+        )
+
     def check(self) -> None:
         """Refuse a code that cannot be used."""
         _ = self.code

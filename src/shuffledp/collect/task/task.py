@@ -422,6 +422,7 @@ __all__ = [
     "Phase",
     "Place",
     "Task",
+    "TextPlan",
     "moment_in_text",
     "read_task",
     "task_of",

@@ -16,7 +16,7 @@ from shuffledp.collect.server.run import Server, config_of, listening
 from shuffledp.collect.shuffler.app import make_app
 from shuffledp.collect.shuffler.settings import Served, Settings
 from shuffledp.collect.store import open_report_store
-from shuffledp.collect.task import AnswerList, AnswerRange, Place
+from shuffledp.collect.task import AnswerList, Place
 from shuffledp.collect.task.new_task import new_task
 from shuffledp.collect.task.task import Claim
 
@@ -24,7 +24,7 @@ QUESTION = "Which theme do you use?"
 RARE = "an-answer-that-nobody-else-gives"
 THEMES = (RARE, "light", "system")
 MANY = [f"{kind} number {at}" for kind in ("apple", "pear", "Äpfel") for at in range(30)]
-MAIN, CLOSED, LATER, BROKEN, ODD, LONG, NUMBERS = range(7)
+MAIN, CLOSED, LATER, BROKEN, ODD, LONG, NUMBERS, TEXTS = range(8)
 """The tasks of the fixture `asking`."""
 HOSTILE = "<img src=x onerror=alert(1)> & \"quoted\" 'so' </script>\u202eabc"
 OPENS, CLOSES = datetime(2020, 1, 1, tzinfo=UTC), datetime(2100, 1, 1, tzinfo=UTC)

@@ -4,6 +4,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 from tests.browser import running_browser
+from tests.collect.tasks import text_answers
 from tests.collect.web.survey.asking import HOSTILE, MANY, Asking
 
 from shuffledp.collect.task import AnswerRange
@@ -27,6 +28,7 @@ def asking(tmp_path_factory):
         {"question": HOSTILE, "answers": (HOSTILE, "A" * 300, "مرحبا")},
         {"answers": MANY},
         {"answers": AnswerRange(-5, 120)},
+        {"answers": text_answers(normalisation=("trim", "lower", "query", "slash")), "protocol": None},
     ]
     with Asking(tmp_path_factory.mktemp("shuffler"), *tasks) as running:
         yield running
