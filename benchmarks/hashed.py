@@ -95,7 +95,7 @@ def task_of(size, users, answers):
     name = size.name.partition(",")[0]
     if not size.protocol.numbered_messages:
         return None
-    asked = task(answers - 3, users=users, protocol=name)  # the range has answers - 2 answers, then (other) and (none)
+    asked = task(answers - 2, users=users, protocol=name)  # beside (other) and (none)
     return msgspec.structs.replace(
         asked,
         protocol_used=Named(name, write_parameters(name, size.protocol)),

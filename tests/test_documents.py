@@ -196,7 +196,7 @@ def test_make_targets_and_links_exist(document):
     makefile = (ROOT / "Makefile").read_text()
     text = document.read_text()
     in_sentences = re.findall(r"`[^`]*`", re.sub(r"^```.*?^```$", "", text, flags=re.DOTALL | re.MULTILINE))
-    for target in re.findall(r"`?make ([a-z]+)\b`?", "\n".join([*blocks(document, "sh"), *in_sentences])):
+    for target in re.findall(r"`?make ([a-z][a-z0-9-]*)`?", "\n".join([*blocks(document, "sh"), *in_sentences])):
         assert re.search(rf"^{target}:", makefile, flags=re.MULTILINE), target
     for link in re.findall(r"\]\(([^)#:]+)\)", text):
         target = (document.parent / link).resolve()

@@ -1,11 +1,29 @@
 """The experiments of README and docs, with tiny parameters: they write the published files."""
 
+import math
 import re
+from fractions import Fraction
+from itertools import product
 from pathlib import Path
 
 import pytest
-from experiments import documents, gap, report_figure, table1, table1_figures, table2, table2_figure, trade_off
+from benchmarks import hashed
+from experiments import (
+    documents,
+    gap,
+    report_figure,
+    report_sizes,
+    sample_threshold,
+    table1,
+    table1_figures,
+    table2,
+    table2_figure,
+    trade_off,
+    unknown_strings,
+)
+from experiments.sample_threshold import Mechanism
 
+from shuffledp.collect.client.client import new_report
 from shuffledp.errors import DataError
 from shuffledp.explain.research import people
 from shuffledp.protocols import CATALOGUE
@@ -125,13 +143,15 @@ def test_figures_are_written(root):
     gap.main(figures / "gap.png", gap_users=(2, 3), removal_users=(1, 2), restarts=0)
     trade_off.main(figures / "trade-off.png", users=10**4, bins=100, epsilon=1.0)
     report_figure.main(figures / "report.png", people=5000)
-    assert {path.name for path in figures.iterdir()} == {"gap.png", "trade-off.png", "report.png"}
+    report_sizes.main(figures / "report-sizes.svg", users=10**4, answers=(100, 1000), dummies=(1, 4))
+    written = {"gap.png", "trade-off.png", "report.png", "report-sizes.svg"}
+    assert {path.name for path in figures.iterdir()} == written
     assert all(path.stat().st_size > 10_000 for path in figures.iterdir())
 
 
 def test_every_figure_of_the_documents_has_an_experiment():
     """By default, the experiments write the figures that README and docs show."""
-    written = {gap.PATH, trade_off.PATH, report_figure.PATH} | {
+    written = {gap.PATH, trade_off.PATH, report_figure.PATH, report_sizes.PATH} | {
         ROOT / "docs" / "figures" / name
         for name in ("error-against-values.svg", "error-against-people.svg", "table2.png")
     }
@@ -146,7 +166,110 @@ def test_every_figure_of_the_documents_has_an_experiment():
 def test_every_experiment_has_a_make_target():
     makefile = (ROOT / "Makefile").read_text()
     modules = {path.stem for path in (ROOT / "experiments").glob("*.py")} - {"__init__", "documents"}
-    assert len(modules) == 8
+    assert len(modules) >= 11
     for module in modules:
         target = module.replace("_", "-")
         assert re.search(rf"^{target}:.*\n\t\$\(BIN\)/python -m experiments\.{module}$", makefile, flags=re.MULTILINE)
+
+
+def published(rate, threshold, people):
+    """The exact distribution of what is published of one string, by all possible sets of participants."""
+    found = {}
+    for taking_part in product((0, 1), repeat=people):
+        number = sum(taking_part)
+        chance = rate**number * (1 - rate) ** (people - number)
+        result = number if number >= threshold else None
+        found[result] = found.get(result, 0) + chance
+    return found
+
+
+def exact_delta(losing, gaining, other_losing, other_gaining, ratio):
+    """The hockey-stick divergence of two independent results, in fractions."""
+    return sum(
+        max(
+            losing.get(one, 0) * gaining.get(two, 0) - ratio * other_losing.get(one, 0) * other_gaining.get(two, 0),
+            0,
+        )
+        for one in losing
+        for two in other_gaining
+    )
+
+
+@pytest.mark.parametrize(("rate", "threshold"), [(Fraction(1, 3), 2), (Fraction(3, 5), 3)])
+def test_the_privacy_of_sample_and_threshold_is_that_of_all_sets_of_participants(rate, threshold):
+    most, ratio = 4, Fraction(5, 4)
+    rows = [published(rate, threshold, people) for people in range(most + 1)]
+    replaced = max(
+        exact_delta(rows[a], rows[b - 1], rows[a - 1], rows[b], ratio)
+        for a in range(1, most + 1)
+        for b in range(1, most + 1)
+    )
+    nobody = {None: 1}
+    added = max(
+        exact_delta(one, nobody, other, nobody, ratio)
+        for a in range(1, most + 1)
+        for one, other in ((rows[a], rows[a - 1]), (rows[a - 1], rows[a]))
+    )
+    made = Mechanism(float(rate), threshold)
+    epsilon = math.log(ratio)
+    assert made.delta_replaced(epsilon, most=most) == pytest.approx(float(replaced), rel=1e-12)
+    assert made.delta_added(epsilon, most=most) == pytest.approx(float(added), rel=1e-12)
+    assert replaced > added > 0  # a test of replacing that forgets one of both strings would give the second
+
+
+@pytest.mark.slow
+def test_the_published_parameters_of_sample_and_threshold():
+    made = sample_threshold.least_threshold(0.316, 1.0, 1e-6, most=100)
+    assert made == Mechanism(0.316, 18)
+    delta, losing, gaining = made.worst_replaced(1.0, most=100)
+    assert (round(delta, 9), losing, gaining - 1) == (9.82e-7, 24, 53)
+    assert made.detection_limit(0.05) == 77
+    closed = sample_threshold.closed_form(0.5, 0.5e-6)
+    assert closed.detection_limit(0.05) == 330
+    assert closed.delta_added(0.5) <= 0.5e-6  # the closed form is an upper bound
+    page = sample_threshold.PATH.read_text()
+    assert sample_threshold._row("exact", made) in page
+
+
+@pytest.mark.slow
+def test_the_tables_of_unknown_strings_are_those_of_the_pages():
+    limits, compared = unknown_strings.LIMITS.read_text(), unknown_strings.COMPARED.read_text()
+    for row in (*unknown_strings.limit_rows((10**5,), (8,)), *unknown_strings.batch_rows(batches=(1, 4))):
+        assert row in limits
+    for row in unknown_strings.sdpfe_rows():
+        assert row in compared
+
+
+def test_noise_and_sizes_of_other_systems():
+    from dp_accounting import dp_event
+    from dp_accounting.pld import PLDAccountant
+
+    noise = unknown_strings.gaussian_noise(1.0, 1e-6)
+    delta = PLDAccountant().compose(dp_event.GaussianDpEvent(noise)).get_delta(1.0)
+    assert delta == pytest.approx(1e-6, rel=0.01)
+    assert unknown_strings.poplar_bytes(256) == 16_688
+
+
+@pytest.mark.parametrize("name", ["hashed, c = 4", "dummy-poisson", "sparse"])
+def test_the_bytes_of_the_benchmark_are_those_of_reports(name):
+    users, answers = 1000, 50
+    (size,) = (size for size in hashed.sizes(users, answers) if size.name == name)
+    task = hashed.task_of(size, users, answers)
+    assert task.protocol.bins == answers
+    assert size.bytes == task.report_length(size.messages)
+    report = new_report(task, 7)
+    assert len(report) == size.bytes if task.padded else len(report) <= task.longest_report
+
+
+@pytest.mark.slow
+def test_the_benchmark_of_hashed_reports():
+    page = (ROOT / "docs" / "reference" / "benchmarks.md").read_text()
+    rows = (*hashed.size_rows(), *hashed.dummies_rows(), *hashed.growth_rows(((10**6, 10**4),)))
+    for row in rows:
+        assert "| " + " | ".join(str(cell) for cell in row) + " |" in page
+    users, answers = 2000, 300
+    for size in hashed.sizes(users, answers, dummies=(4,)):
+        cost = hashed.decode(size.protocol, users)
+        expected = size.protocol.messages_per_user.expected * users
+        assert abs(cost.messages - expected) < 8 * math.sqrt(8 * expected)
+        assert cost.seconds > 0
