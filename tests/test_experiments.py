@@ -4,11 +4,22 @@ import re
 from pathlib import Path
 
 import pytest
-from experiments import documents, gap, report_figure, table1, table1_figures, table2, table2_figure, trade_off
+from experiments import (
+    documents,
+    free_text,
+    gap,
+    report_figure,
+    table1,
+    table1_figures,
+    table2,
+    table2_figure,
+    trade_off,
+)
 
 from shuffledp.errors import DataError
 from shuffledp.explain.research import people
 from shuffledp.protocols import CATALOGUE
+from shuffledp.protocols.text_codes import TextChoices
 from shuffledp.release.compare import Measurement
 
 ROOT = Path(__file__).parent.parent
@@ -150,3 +161,18 @@ def test_every_experiment_has_a_make_target():
     for module in modules:
         target = module.replace("_", "-")
         assert re.search(rf"^{target}:.*\n\t\$\(BIN\)/python -m experiments\.{module}$", makefile, flags=re.MULTILINE)
+
+
+@pytest.mark.slow
+def test_results_of_free_text_are_written(root):
+    shares = {"abc": 0.6, "de": 0.3, "toolong": 0.1}
+    choices = TextChoices(longest=4, alphabet="letters", width=1)
+    free_text.main(
+        root, collections={"three texts": lambda: shares}, runs=((2000, 2),), growth=((2000, choices),), choices=choices
+    )
+    page = (root / "docs" / "reference" / "free-text-results.md").read_text()
+    assert page.startswith("# Free text, measured\n")
+    (cells,) = (line.strip("| ").split(" | ") for line in page.splitlines() if line.startswith("| three texts"))
+    assert cells[1:3] == ["2,000", "2"]
+    assert cells[4:9] == ["4", "100.00%", "2.0", "0", "2 of 2"]
+    assert re.search(r"^\| 2,000 \| 4 \| 26 \| \d+ \| \d+ \| [\d.]+ \| \d+ \|$", page, flags=re.MULTILINE)
