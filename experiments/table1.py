@@ -33,6 +33,7 @@ SHORT_ROWS = (
     "dummy",
     "sparse",
     "hist",
+    "hashed",
     "private-coin",
     "blanket",
     "blanket-published",

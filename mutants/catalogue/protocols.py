@@ -279,4 +279,32 @@ MUTANTS = (
         replacement="ran = replace(ran, nodes=replace(ran.nodes, guarantee=self.guarantee))",
         tests=("tests/protocols/test_ranges.py::test_fewer_reports_weaken_the_guarantee",),
     ),
+    Mutant(
+        name="half-of-the-hashed-dummies",
+        harm="A sampled tally of hashed values has half of the dummies.",
+        target="shuffledp.protocols.shuffled.hashed:HashedHistogram._in_parts",
+        pattern="self._clusters.draw_number(self.users, rng=rng)",
+        replacement="self._clusters.draw_number(self.users // 2, rng=rng)",
+        tests=(
+            "tests/protocols/shuffled/test_decoded_values.py::test_samples_in_parts_have_the_distribution_of_messages",
+        ),
+    ),
+    Mutant(
+        name="looked-up-one-by-one",
+        harm="Intervals of looked-up values hold for each value, but not for all at once.",
+        target="shuffledp.protocols.shuffled.hashed:HashedHistogram.looked_up",
+        pattern="len(labels)",
+        replacement="1",
+        tests=("tests/protocols/shuffled/test_decoded_values.py::test_intervals_of_a_list_hold_at_once",),
+    ),
+    Mutant(
+        name="looked-up-without-enough-noise",
+        harm="Values are looked up among the messages of too few people, with the full guarantee.",
+        target="shuffledp.protocols.shuffled.hashed:HashedHistogram.lookup",
+        pattern="self._that_ran(tally, reports=reports)",
+        replacement="(self, tally)",
+        tests=(
+            "tests/protocols/shuffled/test_decoded_values.py::test_missing_messages_are_noticed_when_values_are_looked_up",
+        ),
+    ),
 )

@@ -9,7 +9,7 @@ import sys
 import pytest
 
 import shuffledp
-from shuffledp import __version__
+from shuffledp import __version__, private_histogram
 from shuffledp import collect as collection
 from shuffledp.cli.app import COLLECTION, COMMANDS, app
 from shuffledp.cli.options import CommandGroup, with_names
@@ -30,6 +30,8 @@ NEED_SERVERS = {"analyzer", "count", "crowd", "mix", "send", "shuffler", "up"}
 def folder(tmp_path_factory):
     path = tmp_path_factory.mktemp("examples")
     (path / "people.csv").write_text("theme\n" + "dark\n" * 1200 + "light\n" * 700 + "system\n" * 100)
+    themes = {"column": "theme", "domain": ["dark", "light", "system"], "protocol": "hashed"}
+    private_histogram(path / "people.csv", epsilon=1, delta=1e-6, **themes).save(path / "release.json")
     return path
 
 

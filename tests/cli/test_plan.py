@@ -62,7 +62,8 @@ def test_plan_prints_a_table():
 @pytest.mark.slow
 def test_plan_as_json_with_a_target():
     result = json.loads(command("plan", *QUESTION, "--json", "--target-error", "60").stdout)
-    assert [row["name"] for row in result["rows"]] == [name for name, entry in CATALOGUE.items() if entry.advised]
+    advised = [name for name, entry in CATALOGUE.items() if entry.advised]
+    assert [row["name"] for row in result["rows"]] == [*advised, "hashed"]
     assert result["rows"][2]["most_messages"] is None
     needs = {wish["name"]: wish for wish in result["target_error"]}
     assert needs["dummy"]["met"]
@@ -135,7 +136,7 @@ def test_any_number_of_values_can_be_planned(bins):
         assert tabled(result.stdout, "largest error")[1] == "78.4"
     elif bins == "any":
         assert tabled(result.stdout, "largest error")[1] == "-"
-        assert "DummyHistogram shows every possible value, so it needs a list of them." in result.stdout
+        assert "DummyHistogram shows every possible value, so it needs a list of them;" in result.stdout
     else:  # the bound would be that nobody is off by more than everybody
         assert tabled(result.stdout, "largest error")[1] == "unknown"
         assert "The error of hist-unbiased and dummy over this number of possible values" in result.stdout
@@ -156,12 +157,12 @@ def test_printed_errors_are_upper_bounds(epsilon):
 
 def test_a_budget_of_messages_is_kept():
     asked = [*QUESTION, "--max-messages"]
-    few = command("plan", *asked, "3")
-    assert "Recommended if people send messages: none. Every protocol sends more than 3 messages" in few.stdout
-    for budget in ("3", "6", "20", "100"):
+    few = command("plan", *asked, "1")
+    assert "Recommended if people send messages: none. Every protocol sends more than 1 message" in few.stdout
+    for budget in ("1", "3", "6", "20", "100"):
         plain = json.loads(command("plan", *asked, budget, "--json").stdout)
         row = next((row for row in plain["rows"] if row["name"] == plain["recommended"]), None)
-        assert (row is None) == (budget == "3")
+        assert (row is None) == (budget == "1")
         assert row is None or row["messages"] <= float(budget)
     assert command("plan", *asked, "0.5").stderr == (
         "shuffledp plan: max_messages must be at least 1, the message for the value, got 0.5\n"
@@ -187,7 +188,7 @@ def test_too_few_honest_people_are_named():
 
 def test_a_plan_for_local_data():
     held = command("plan", *QUESTION, "--held").stdout
-    assert tabled(held, "trust") == ["shuffler"] * 5 + ["curator"] * 2
+    assert tabled(held, "trust") == ["shuffler"] * 6 + ["curator"] * 2
     assert "messages" not in held
     assert "Recommended: dummy." in held
     line = (
@@ -231,10 +232,10 @@ def test_a_plan_for_several_values_of_each_person():
     )
 
 
-def test_the_private_coin_where_messages_are_few():
+def test_hashed_values_where_messages_are_few():
     asked = ["plan", "--users", "1e6", "--bins", "1e6", *GUARANTEE, "--max-messages", "20"]
     shown = command(*asked).stdout
-    assert "Recommended if people send messages: private-coin." in shown
+    assert "Recommended if people send messages: hashed." in shown
     plain = json.loads(command(*asked, "--json").stdout)
-    assert plain["recommended"] == plain["rows"][-1]["name"] == "private-coin"
+    assert plain["recommended"] == plain["rows"][-1]["name"] == "hashed"
     assert plain["rows"][-1]["messages"] <= 20

@@ -165,6 +165,24 @@ def test_messages_that_are_not_numbers_are_refused(spark, protocol):
         private_histogram(frame, column="x", domain=["a", "b"], epsilon=1, delta=1e-6, protocol=protocol, messages=True)
 
 
+def test_hashed_messages_are_decoded_in_the_executors(spark, people, tmp_path):
+    """The driver receives a count for each value instead of all messages."""
+    pa.parquet.write_table(people, tmp_path / "people.parquet")
+    question = {"column": "value", "domain": range(BINS), "epsilon": 1, "delta": 1e-6, "protocol": "hashed"}
+    release = private_histogram(tmp_path, **question, engine="spark", messages=True, evaluate=True, beta=1e-6)
+    expected = USERS * release.protocol.messages_per_user.expected
+    assert abs(release.messages - expected) < 6 * np.sqrt(expected)
+    assert release.evaluation.covered
+    assert release.evaluation.largest_error > 0
+    assert release.lookup([3, 7]).keys() == [3, 7]
+    sets = {"user": "person", "values_per_person": 2}
+    rows = pa.table({"person": np.arange(USERS) // 2, "value": np.arange(USERS) % BINS})
+    pa.parquet.write_table(rows, tmp_path / "people.parquet")
+    several = private_histogram(tmp_path, **question, **sets, engine="spark", messages=True, evaluate=True, beta=1e-6)
+    assert several.evaluation.covered
+    assert several.people == USERS // 2
+
+
 def test_another_master_while_a_session_runs_is_refused(spark, tmp_path):
     WRITERS["people.csv"](tmp_path / "people.csv")
     with pytest.raises(ParameterError, match="already running"):

@@ -4,9 +4,9 @@ import pytest
 
 from shuffledp import DummyHistogram, Histogram, ParameterError, SparseHistogram, plan
 from shuffledp.explain.plan import reasons, recommendation
-from shuffledp.protocols import CATALOGUE, LaplaceHistogram, StabilityHistogram
+from shuffledp.protocols import CATALOGUE, HashedHistogram, LaplaceHistogram, StabilityHistogram
 from shuffledp.release.plan import epsilon_needed, most_bins, users_needed
-from shuffledp.release.plan_rows import Problem, Reason
+from shuffledp.release.plan_rows import FEWER, Problem, Reason
 
 ADVISED = [name for name, entry in CATALOGUE.items() if entry.advised]
 ASKED = {"users": 10**5, "bins": 10**4, "epsilon": 1.0, "delta": 1e-6}
@@ -19,6 +19,7 @@ def test_rows_are_what_the_protocols_say():
         ("hist-unbiased", Histogram.calibrate(**ASKED, truncated=False)),
         ("sparse", SparseHistogram.calibrate(**ASKED)),
         ("dummy", DummyHistogram.calibrate(**ASKED)),
+        ("hashed", HashedHistogram.calibrate(**ASKED)),
     ):
         row, error = answer.row(name), protocol.error(0.05)
         assert answer.protocols[name] == protocol
@@ -27,7 +28,7 @@ def test_rows_are_what_the_protocols_say():
         assert (row.messages, row.most_messages) == protocol.messages_per_user
         assert row.bytes_per_person == pytest.approx(row.messages * protocol.bits_per_message / 8)
         assert row.false_positive_bins == protocol.estimator.false_positives
-    assert {row.name for row in answer.rows} == set(ADVISED)
+    assert {row.name for row in answer.rows} == {*ADVISED, FEWER}
     assert answer.row("sparse-best").simultaneous < answer.row("sparse").simultaneous
 
 
@@ -63,7 +64,7 @@ def test_a_useless_result_is_called_so():
 
 @pytest.mark.parametrize("users", [1, 2, 5])
 def test_very_few_people(users):
-    assert len(plan(users=users, bins=1, epsilon=1, delta=1e-6).rows) == len(ADVISED)
+    assert len(plan(users=users, bins=1, epsilon=1, delta=1e-6).rows) == len(ADVISED) + 1
 
 
 def test_advice():
@@ -155,7 +156,7 @@ def test_rows_for_several_values_are_what_the_protocols_say():
         )
     assert answer.values_per_person == 3
     for row in answer.rows:
-        assert bool(row.problem) == (row.name not in ADVISED)  # earlier ones count one value
+        assert bool(row.problem) == (row.name not in {*ADVISED, FEWER})  # earlier ones count one value
         assert not row.problem or "exactly one value of each person" in row.detail
 
 
@@ -211,18 +212,38 @@ def test_messages_that_are_allowed_limit_the_advice_everywhere(users, bins, most
     assert answer.recommended_for_held_data is not None  # nobody sends anything there
 
 
-@pytest.mark.slow
-def test_the_private_coin_is_recommended_where_messages_matter():
+def test_hashed_values_are_recommended_where_messages_matter():
     crowd = {"users": 10**6, "epsilon": 1.0, "delta": 1e-6}
-    few = plan(**crowd, bins=10**6, practical_messages=20)  # all others send more
-    assert few.recommended == "private-coin"
-    assert few.recommended_for_held_data != "private-coin"
-    assert few.reason is Reason.FEW_MESSAGES
-    assert few.protocols["private-coin"].messages_per_user.expected <= 20
-    many = plan(users=10**5, bins=10**6, epsilon=1, delta=1e-6)  # dummy would send 428
-    assert many.recommended == "private-coin"
+    same = plan(**crowd, bins=10**6)  # dummy would send 44
+    assert (same.recommended, same.reason) == ("hashed", Reason.FEW_MESSAGES)
+    assert same.recommended_for_held_data == "dummy"
+    hashed, dummy = same.row("hashed"), same.row("dummy")
+    assert hashed.messages == pytest.approx(5, rel=1e-3)
+    assert hashed.simultaneous == pytest.approx(43.8, rel=0.01)
+    assert hashed.bytes_per_person < dummy.bytes_per_person / 3
+    many = plan(users=10**5, bins=10**6, epsilon=1, delta=1e-6)  # sparse would send 1,452, dummy 428
+    assert many.recommended == "hashed"
     assert "most of the 1,000,000 possible values are held by nobody" in reasons(many)["reason"]
     assert plan(**crowd, bins=1000).recommended == "dummy"  # which sends hardly more than a person's value
-    assert "private-coin" not in {row.name for row in plan(**crowd, bins=1000).rows}
-    several = plan(**crowd, bins=10**6, practical_messages=20, values_per_person=2)  # it counts one value only
-    assert several.recommended is None
+    assert plan(**crowd, bins=4 * 10**5).recommended == "dummy"  # fewer messages, but not fewer bytes: 18 of 19 bits
+    several = plan(**crowd, bins=10**6, practical_messages=20, values_per_person=2)
+    assert several.recommended == "hashed"
+    assert several.row("hashed").messages == pytest.approx(10, rel=1e-3)
+
+
+@pytest.mark.parametrize("most", [1.2, 2.0, 3.0, 4.99])
+def test_fewer_dummies_keep_a_limit_on_messages(most):
+    answer = plan(users=10**6, bins=10**6, epsilon=1, delta=1e-6, practical_messages=most)
+    row = answer.row("hashed")
+    assert answer.recommended == "hashed"
+    assert 1 + 0.98 * (most - 1) < row.messages <= most
+    assert answer.protocols["hashed"].messages_per_user.expected == row.messages
+    dummies = row.messages - 1
+    assert answer.protocols["hashed"].estimator.variance() == pytest.approx(42.66 * (1 + 1 / dummies), rel=0.01)
+
+
+def test_no_hashed_values_without_a_list_or_with_too_many_values():
+    assert plan(users=10**6, bins=None, epsilon=1, delta=1e-6).row("hashed").problem is Problem.NEEDS_LIST
+    huge = plan(users=10**6, bins=2**63, epsilon=1, delta=1e-6).row("hashed")
+    assert huge.problem is Problem.NOT_POSSIBLE
+    assert "values must be 1 to" in huge.detail

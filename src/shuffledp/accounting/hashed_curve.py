@@ -10,29 +10,25 @@ Messages on both graphs are counted in both numbers. The function (a - e^epsilon
 of two numbers with given distributions can only lower its mean. Graphs that do not meet are therefore the worst case:
 independent numbers, as in a bin that loses and a bin that gains one person. This holds for every family of functions.
 
-With K values in one domain, graphs of one person's values may meet too, which is not covered. Let every two graphs
-share a part `shared` of their pairs. Of the 2 K graphs of both neighbours, each has Poisson(clean) messages of its own,
-clean = rate (1 - (2 K - 1) shared); all others are counted as shared. Let W_i be the number of shared messages on the
-graph of the person's value i, and W their sum. The number of ways in which K messages can be the person's is at most
-prod (A_i + W_i), and at least prod B_j for the neighbour, with independent A_i and B_j ~ Poisson(clean). So
+With K values in one domain, N_x becomes M_x, the number of ways to pick K different messages, one on the graph of each
+value, and `rate` becomes rate^K. Graphs of one person's values may meet, which can reveal more. If every two graphs
+share at most a part `shared` of their pairs, this is at most a random walk of epsilon: for every whole a >= 1,
 
-    delta(epsilon) <= E (prod (A_i + W_i) - e^epsilon prod B_j)_+ / clean^K.
+    delta(epsilon) <= E delta_K(epsilon + (U - D) ln r) + rare,    r = 1 + K / a,
 
-For W = 0 this is the K-fold composition at the rate `clean`. Unless some A_i < a, the product is at most F prod A_i
-with F = (1 + W / (K a))^K, which gives h(W) = F delta_K(epsilon - ln F). The other case has at most K P(A < a) E e^(2 W
-/ clean).
-
-A message on m graphs, r of them the person's, is one of C(m, 2) pairs. It adds r to W, and r (m - 2) single messages
-make up for the pairs that were subtracted several times. With g(r) = e^(t r) - 1 and G the largest of (g(r) + r (m - 2)
-g(1)) / C(m, 2), the moments are E e^(t W) <= exp(C(2 K, 2) rate shared G), and Markov's inequality bounds P(W >= w) in
-E h(W) = h(0) + sum (h(w) - h(w - 1)) P(W >= w).
+with the K-fold composition delta_K of graphs that do not meet, independent U ~ Poisson(w) and D ~ Poisson(w r), w = K
+rate shared / 2, and rare = K^2 (K - 1) shared (1 + rate) P(Poisson(rate) < a + K - 1). The proof lets the shared parts
+grow from nothing and bounds what each step adds (docs/proofs/hashed-histogram.md).
 """
 
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
+
+import numpy as np
 
 from shuffledp.accounting.curve import Curve, PrivacyCurve, moved_bins
 from shuffledp.accounting.group_curve import REPLACE_ONE, bound_for_rows
@@ -42,20 +38,14 @@ from shuffledp.errors import ParameterError
 from shuffledp.noise import CompoundPoisson
 from shuffledp.noise.compound_poisson import SIZE_GRID
 
-_FEWEST_SHARES = (0.2, 0.3, 0.4, 0.5, 0.6)
-"""The numbers `a` to try, as shares of `clean`; each gives a valid bound."""
+_RARE = (1e-2, 1e-5, 1e-8, 1e-11, 1e-15, 1e-20)
+"""The values of `rare` for which the largest `a` is tried; each gives a valid bound."""
 
-_TILTS = (0.05, 0.1, 0.2, 0.4, 0.7, 1.0, 1.5, 2.0, 3.0, 4.0, 6.0, 8.0)
-"""The tilts t of Markov's inequality to try; each gives a valid bound."""
+_MOST_STEPS = 200.0
+"""The most steps w of the random walk. With more, nothing useful is left of the bound."""
 
-_NEGLIGIBLE = 1e-20
-"""A part of delta that ends the sum over the number of shared messages; the rest is added."""
-
-_LARGEST_EXPONENT = 600.0
-"""The largest exponent in Markov's inequality, far from overflow."""
-
-_MOST_SHARED = 400
-"""The most shared messages in that sum."""
+_NEGLIGIBLE = 1e-25
+"""The probability of a position of the random walk from which on its delta counts as 1."""
 
 
 def poisson(rate: float) -> CompoundPoisson:
@@ -78,14 +68,17 @@ class HashedCurve:
     exact = False
 
     def __post_init__(self) -> None:
-        if self.values > 1 and self._clean <= self.rate / 2:
-            raise ParameterError("shared must be far below 1 / values: use more buckets")
+        if not 0 <= self.shared <= 1:
+            raise ParameterError(f"shared must be 0 to 1, got {self.shared:g}")
 
     def delta(self, epsilon: float) -> float:
-        """The delta of independent counts, and the part of shared messages."""
+        """The delta of independent counts, after the random walk of epsilon that shared messages make."""
         if self.values == 1 or not self.shared:
             return self._separate.delta(epsilon)
-        return min(1.0, min(self._bound(epsilon, share) for share in _FEWEST_SHARES) * (1 + WINDOW_SUM))
+        least = self._separate.delta(epsilon)
+        if self._steps > _MOST_STEPS:
+            return 1.0
+        return min(1.0, max(least, min(self._bound(epsilon, fewest) for fewest in self._fewest)))
 
     def epsilon(self, delta: float) -> float:
         """The smallest epsilon for which the curve gives this delta; inf if there is none."""
@@ -95,57 +88,58 @@ class HashedCurve:
         """The upper bound that holds for every curve: graphs of different rows may meet."""
         return bound_for_rows(self, rows)
 
-    @property
-    def _clean(self) -> float:
-        """The mean number of dummies on one graph alone."""
-        return self.rate * (1 - (2 * self.values - 1) * self.shared) if self.values > 1 else self.rate
-
     @cached_property
     def _separate(self) -> PrivacyCurve:
-        return moved_bins(poisson(self._clean), values=self.values)
-
-    def _bound(self, epsilon: float, share: float) -> float:
-        """The bound of the module's docstring, with a = share * clean."""
-        fewest = math.ceil(share * self._clean)
-        few = poisson(self._clean).window.below(fewest)
-        total = self.values * few * self._moment(2 / self._clean)
-        total += (before := self._likelihoods(epsilon, 0, fewest))
-        for shared in range(1, _MOST_SHARED):
-            risk = self._risk(shared)
-            now = self._likelihoods(epsilon, shared, fewest)
-            total += (now - before) * risk
-            before = now
-            rest = math.exp(shared / fewest) * risk  # an upper bound on h(w) P(W >= w)
-            if rest < _NEGLIGIBLE:
-                break
-        # both factors of every further part change by at least e^(1/a - 1), with the tilt 1 or a larger one
-        return total + math.exp(shared / fewest) * self._risk(shared, least=1.0) / (1 - math.exp(1 / fewest - 1.0))
-
-    def _likelihoods(self, epsilon: float, shared: int, fewest: int) -> float:
-        """The function h(W); at most F, since likelihoods have the mean 1."""
-        factor = (1 + shared / (self.values * fewest)) ** self.values
-        left = epsilon - math.log(factor)
-        return factor if left < 0 else factor * self._separate.delta(left)
-
-    def _risk(self, shared: int, *, least: float = 0.0) -> float:
-        """An upper bound on P(W >= shared)."""
-        risks = (
-            (moment - 1) / math.expm1(min(tilt * shared, _LARGEST_EXPONENT))
-            for tilt, moment in self._moments
-            if tilt >= least
-        )
-        return min(1.0, *risks)
+        """The curve of graphs that do not meet."""
+        return moved_bins(self._dummies, values=self.values)
 
     @cached_property
-    def _moments(self) -> list[tuple[float, float]]:
-        return [(tilt, self._moment(tilt)) for tilt in _TILTS]
+    def _dummies(self) -> CompoundPoisson:
+        return poisson(self.rate)
 
-    def _moment(self, tilt: float) -> float:
-        """An upper bound on E e^(t W)."""
-        most, single = 0.0, math.expm1(tilt)
-        for graphs in range(2, 2 * self.values + 1):
-            own = min(graphs, self.values)
-            added = math.expm1(tilt * own) + own * (graphs - 2) * single
-            most = max(most, added / math.comb(graphs, 2))
-        exponent = math.comb(2 * self.values, 2) * self.rate * self.shared * most
-        return math.exp(exponent) if exponent < _LARGEST_EXPONENT else math.inf
+    @property
+    def _steps(self) -> float:
+        """The mean number w of steps up."""
+        return self.values * self.rate * self.shared / 2
+
+    def _rare(self, fewest: int) -> float:
+        """The part of delta of outcomes with fewer than `fewest` messages, and some, on a graph."""
+        values = self.values
+        few = self._dummies.window.below(fewest + values - 1)
+        return values**2 * (values - 1) * self.shared * (1 + self.rate) * few
+
+    @cached_property
+    def _fewest(self) -> list[int]:
+        """The numbers `a` to try."""
+        return sorted({self._largest_fewest(most) for most in _RARE})
+
+    def _largest_fewest(self, most: float) -> int:
+        """The largest `a` whose `rare` is at most this; 1 if there is none."""
+        low, high = 1, math.ceil(self.rate) + 1
+        while high - low > 1:
+            middle = (low + high) // 2
+            low, high = (middle, high) if self._rare(middle) <= most else (low, middle)
+        return low
+
+    def _bound(self, epsilon: float, fewest: int) -> float:
+        """The bound of the module's docstring, with a = fewest."""
+        ratio, total, counted = 1 + self.values / fewest, self._rare(fewest), 0.0
+        for position, probability in _walk(self._steps, self._steps * ratio):
+            counted += probability
+            total += probability * self._separate_at(epsilon + position * math.log(ratio))
+        return (total + max(0.0, 1 - counted)) * (1 + WINDOW_SUM)
+
+    def _separate_at(self, epsilon: float) -> float:
+        """The curve of graphs that do not meet; 1 - e^epsilon + e^epsilon delta(-epsilon) for a negative epsilon."""
+        if epsilon >= 0:
+            return self._separate.delta(epsilon)
+        return 1 - math.exp(epsilon) * (1 - self._separate.delta(-epsilon))
+
+
+def _walk(up: float, down: float) -> Iterator[tuple[int, float]]:
+    """The positions U - D of a random walk with their probabilities, but for those that are negligible."""
+    ups, downs = (poisson(mean).window for mean in (up, down))
+    chances = np.convolve(ups.pmf, downs.pmf[::-1])
+    for at, chance in enumerate(chances.tolist(), ups.first - downs.last):
+        if chance > _NEGLIGIBLE:
+            yield at, chance

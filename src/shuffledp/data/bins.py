@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from shuffledp.data.labels import Finder, Kind
 from shuffledp.data.ordered_bins import DateBins, NumberBins
 from shuffledp.errors import DataError, ParameterError
+from shuffledp.formatting import readable
 from shuffledp.histogram.domain import Domain, ProductDomain
 from shuffledp.histogram.edges import Edges
 from shuffledp.histogram.labels import label
@@ -199,13 +200,27 @@ def _of_the_only_column(domain: Any, name: str) -> Any:
     return domain
 
 
+MOST_LISTED = 1 << 26
+"""The most values of a listed domain: each takes about a hundred bytes of memory."""
+
+
+def _few_enough(size: int) -> None:
+    if size > MOST_LISTED:
+        raise ParameterError(
+            f"domain must list at most {MOST_LISTED:,} values, got {readable(size)}: leave it out to count any value"
+        )
+
+
 def _possible(domain: Any) -> Possible:
     """The labels of a listed domain, or its intervals or periods."""
     if isinstance(domain, Edges | Periods):
         return domain
     if isinstance(domain, Domain) and domain.can_list:
+        _few_enough(domain.size)
         labels: list[Any] = domain.decode(np.arange(domain.size)).tolist()
         return labels
+    if isinstance(domain, range):
+        _few_enough(max(0, -((domain.start - domain.stop) // domain.step)))  # len() fails for long ones
     if not hasattr(domain, "__len__"):  # the type of a column of categories
         domain = getattr(domain, "categories", domain)
     if hasattr(getattr(domain, "dtype", None), "categories"):

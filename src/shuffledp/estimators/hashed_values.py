@@ -22,7 +22,8 @@ from shuffledp.estimators.supports import ChanceSupports
 from shuffledp.formatting import readable
 from shuffledp.histogram.hash_family import HashFamily
 from shuffledp.histogram.tally import Tally
-from shuffledp.noise import Binomial, CompoundPoisson
+from shuffledp.noise import CompoundPoisson
+from shuffledp.noise.binomial import Matches
 from shuffledp.noise.sum import Sum
 
 MOST_VALUES = 1 << 26
@@ -100,8 +101,7 @@ class HashedValues(ChanceSupports):
         return super().variance(count) + self.dummies.variance / (1 - self.probability) ** 2
 
     def _distribution(self, count: int) -> Sum:
-        others = Binomial(trials=max(1, self.messages - count), probability=self.probability)
-        return Sum(others, self.dummies)
+        return Sum(Matches(trials=self.messages - count, buckets=self.family.modulus), self.dummies)
 
 
 def messages_in(tally: Tally) -> NDArray[np.int64]:

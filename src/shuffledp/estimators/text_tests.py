@@ -43,7 +43,8 @@ from numpy.typing import NDArray
 from shuffledp.estimators.base import first_high, last_low
 from shuffledp.estimators.hashed_values import HashedValues
 from shuffledp.estimators.supports import Block, exceeds
-from shuffledp.noise import Binomial, IntegerDistribution
+from shuffledp.noise import IntegerDistribution
+from shuffledp.noise.binomial import Matches
 from shuffledp.noise.distribution import TAIL
 from shuffledp.noise.poisson import Poisson
 from shuffledp.noise.sum import Sum
@@ -78,7 +79,7 @@ class CopiedValues(HashedValues):
         return self._distribution(count)
 
     def _distribution(self, count: int) -> Sum:
-        people = Binomial(trials=max(1, self.copies * (self.people - count)), probability=self.probability)
+        people = Matches(trials=self.copies * (self.people - count), buckets=self.family.modulus)
         return Sum(people, _poisson(self.dummies.rate * self.copies))
 
     def interval(self, supports: NDArray[np.int64], *, beta: float) -> tuple[NDArray[np.int64], NDArray[np.int64]]:

@@ -45,8 +45,9 @@ _NOISE: Mapping[NoiseKind, str] = {
         "{mean:.1f} dummy messages on average."
     ),
     NoiseKind.HASHED_VALUES: (
-        "Each person sends about {messages:.1f} hashed messages, most of them dummies: {mean:.1f} dummies on average "
-        "fit each possible value."
+        "In this protocol, each person sends about {messages:.3g} messages: a random hash function with the bucket of "
+        "their value, one of {buckets:,}, and dummies with a random bucket. Each possible value receives {mean:.1f} "
+        "dummy messages on average, and 1 in {buckets:,} of the messages of other people."
     ),
     NoiseKind.RANDOM_MESSAGES: "In this protocol, each person sends {noise_messages} besides the real one.",
     NoiseKind.AMPLIFIED: (

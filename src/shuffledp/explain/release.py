@@ -391,7 +391,11 @@ def _false_positives(estimate: Estimate) -> str:
         return f"The chance that any {noun(estimate)} shown is held by no honest person is at most {chance}."
     if estimate.estimator == "truncated":
         return "A value that nobody holds is never shown."
-    return "Every possible value is shown, including values that nobody holds."
+    return _EVERY_VALUE if len(estimate) == estimate.bins else _LOOKED_UP
+
+
+_EVERY_VALUE = "Every possible value is shown, including values that nobody holds."
+_LOOKED_UP = "Only the values that were looked up are shown, including values that nobody holds."
 
 
 def _detection_limit(release: Release) -> str:

@@ -42,6 +42,9 @@ then off by at most a few parts in 10^4."""
 MOST_MESSAGES = 1 << 62
 """The most different messages of a protocol; each is one machine integer."""
 
+MOST_HASHED = 1 << 62
+"""The most values that are hashed; each is one machine integer."""
+
 _MESSAGES_AT_ONCE = 1 << 20
 """Messages that are decoded together, so that the memory does not grow with their number."""
 
@@ -64,6 +67,8 @@ class HashFamily:
     def __post_init__(self) -> None:
         if not 2 <= self.modulus <= MOST_MODULUS or not is_prime(self.modulus):
             raise ParameterError(f"modulus must be a prime up to {MOST_MODULUS}, got {readable(self.modulus)}")
+        if not 1 <= self.values <= MOST_HASHED:
+            raise ParameterError(f"values must be 1 to {MOST_HASHED} to be hashed, got {readable(self.values)}")
         if not 1 <= self.pieces <= self.modulus:
             raise ParameterError(f"pieces must be 1 to the number of buckets {self.modulus}, got {self.pieces}")
         if self.seeds not in (self.modulus**self.digits, EXPANDED_SEEDS):

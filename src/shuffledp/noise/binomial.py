@@ -111,20 +111,7 @@ class Binomial:
         The logarithms are sums of log f(k)/f(k-1), outwards from the mode, then scaled to total 1: each ratio is a
         closed form, so the result keeps a relative error below 1e-11 for every number of trials.
         """
-        first, last = self._range
-        log_ratios = np.log(self._ratios(first, last))
-        at = self._mode - first
-        log_weights = np.zeros(last - first + 1)
-        log_weights[at + 1 :] = np.cumsum(log_ratios[at:])
-        log_weights[:at] = -np.cumsum(log_ratios[:at][::-1])[::-1]
-        log_pmf = log_weights - math.log(np.exp(log_weights).sum())
-        return Window(
-            first=first,
-            log_pmf=log_pmf,
-            mass_below=TAIL if first > 0 else 0.0,
-            mass_above=TAIL if last < self.trials else 0.0,
-            highest=self.trials,
-        )
+        return _window(self.trials, *self._range, odds=self.probability / (1 - self.probability), mode=self._mode)
 
     def sample(self, size: int, *, rng: np.random.Generator) -> NDArray[np.int64]:
         """Independent samples by inversion, exact except for the 2^-100 of either tail."""
@@ -150,24 +137,95 @@ class Binomial:
 
     @property
     def _range(self) -> tuple[int, int]:
-        """First and last integer of the window, from Bernstein: P(|M - mean| >= t) <= 2 exp(-t^2 / (2 var + 2t/3))."""
-        log_tail = -math.log(TAIL)
-        reach = log_tail / 3 + math.sqrt(log_tail**2 / 9 + 2 * log_tail * self.variance)
-        return max(0, math.floor(self.mean - reach)), min(self.trials, math.ceil(self.mean + reach))
-
-    def _ratios(self, first: int, last: int) -> NDArray[np.float64]:
-        """f(k) / f(k-1) = (trials - k + 1) / k * odds, for k = first + 1 .. last."""
-        k = np.arange(first + 1, last + 1, dtype=np.float64)
-        return (self.trials - k + 1) / k * (self.probability / (1 - self.probability))
+        return _range(self.trials, self.mean, self.variance)
 
     @cached_property
     def _table(self) -> InversionTable:
-        """Weights by the same recursion in integers, rounded down at every step: relative to the mode, below 2^-230."""
-        first, last = self._range
-        odds = Fraction(self.probability) / (1 - Fraction(self.probability))
-        upward, downward = [1 << _WEIGHT_BITS], [1 << _WEIGHT_BITS]
-        for k in range(self._mode + 1, last + 1):
-            upward.append(upward[-1] * (self.trials - k + 1) * odds.numerator // (k * odds.denominator))
-        for k in range(self._mode, first, -1):
-            downward.append(downward[-1] * k * odds.denominator // ((self.trials - k + 1) * odds.numerator))
-        return InversionTable(first=first, weights=downward[:0:-1] + upward)
+        probability = Fraction(self.probability)
+        return _table(self.trials, *self._range, odds=probability / (1 - probability), mode=self._mode)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Matches:
+    """Bin(trials, 1 / buckets): the number of random buckets that are a given one; 1 / buckets is no float.
+
+    Unlike `Binomial`, the number of trials can be 0.
+    """
+
+    trials: int
+    buckets: int
+
+    def __post_init__(self) -> None:
+        whole("trials", self.trials, minimum=0)
+        whole("buckets", self.buckets, minimum=2)
+
+    @property
+    def mean(self) -> float:
+        """Trials / buckets."""
+        return self.trials / self.buckets
+
+    @property
+    def variance(self) -> float:
+        """Trials / buckets * (1 - 1 / buckets)."""
+        return self.trials * (self.buckets - 1) / self.buckets**2
+
+    @property
+    def log_concave(self) -> bool:
+        """True, as for any binomial distribution."""
+        return True
+
+    @cached_property
+    def window(self) -> Window:
+        """Probabilities around the mean, as for `Binomial`."""
+        return _window(self.trials, *self._range, odds=1 / (self.buckets - 1), mode=self._mode)
+
+    def sample(self, size: int, *, rng: np.random.Generator) -> NDArray[np.int64]:
+        """Independent samples by inversion, exact except for the 2^-100 of either tail."""
+        return self._table.sample(size, rng=rng)
+
+    @property
+    def _mode(self) -> int:
+        return (self.trials + 1) // self.buckets if self.trials else 0
+
+    @property
+    def _range(self) -> tuple[int, int]:
+        return _range(self.trials, self.mean, self.variance)
+
+    @cached_property
+    def _table(self) -> InversionTable:
+        return _table(self.trials, *self._range, odds=Fraction(1, self.buckets - 1), mode=self._mode)
+
+
+def _range(trials: int, mean: float, variance: float) -> tuple[int, int]:
+    """First and last integer of the window, from Bernstein: P(|M - mean| >= t) <= 2 exp(-t^2 / (2 var + 2t/3))."""
+    log_tail = -math.log(TAIL)
+    reach = log_tail / 3 + math.sqrt(log_tail**2 / 9 + 2 * log_tail * variance)
+    return max(0, math.floor(mean - reach)), min(trials, math.ceil(mean + reach))
+
+
+def _window(trials: int, first: int, last: int, *, odds: float, mode: int) -> Window:
+    """The window from f(k) / f(k-1) = (trials - k + 1) / k * odds, for k = first + 1 .. last."""
+    k = np.arange(first + 1, last + 1, dtype=np.float64)
+    log_ratios = np.log((trials - k + 1) / k * odds)
+    at = mode - first
+    log_weights = np.zeros(last - first + 1)
+    log_weights[at + 1 :] = np.cumsum(log_ratios[at:])
+    log_weights[:at] = -np.cumsum(log_ratios[:at][::-1])[::-1]
+    log_pmf = log_weights - math.log(np.exp(log_weights).sum())
+    return Window(
+        first=first,
+        log_pmf=log_pmf,
+        mass_below=TAIL if first > 0 else 0.0,
+        mass_above=TAIL if last < trials else 0.0,
+        highest=trials,
+    )
+
+
+def _table(trials: int, first: int, last: int, *, odds: Fraction, mode: int) -> InversionTable:
+    """Weights by the same recursion in integers, rounded down at every step: relative to the mode, below 2^-230."""
+    upward, downward = [1 << _WEIGHT_BITS], [1 << _WEIGHT_BITS]
+    for k in range(mode + 1, last + 1):
+        upward.append(upward[-1] * (trials - k + 1) * odds.numerator // (k * odds.denominator))
+    for k in range(mode, first, -1):
+        downward.append(downward[-1] * k * odds.denominator // ((trials - k + 1) * odds.numerator))
+    return InversionTable(first=first, weights=downward[:0:-1] + upward)

@@ -17,7 +17,17 @@ from shuffledp.protocols.catalogue import CATALOGUE, Entry, Model
 from shuffledp.protocols.protocol import HistogramProtocol, TrustName
 from shuffledp.protocols.ranges import Ranges
 from shuffledp.protocols.target import Target
-from shuffledp.release.plan_rows import PlanRow, Problem, Reason, Rows, recommend
+from shuffledp.release.plan_rows import (
+    FEWER,
+    PlanRow,
+    Problem,
+    Reason,
+    Rows,
+    consider_fewer,
+    fewer_rows,
+    or_fewer,
+    recommend,
+)
 from shuffledp.validation import failure_probability, one_of
 
 if TYPE_CHECKING:
@@ -114,7 +124,11 @@ def choose(target: Target, asked: PrivacySpec, *, beta: float, listed: bool, pro
         made = CATALOGUE[name].make(target)
         return Choice(name=name, entry=CATALOGUE[name], protocol=made)
     found = Rows.of(fitting, target, beta=failure_probability(beta), listed=listed, progress=progress)
-    advice = recommend(found.rows, target, most=asked.most_messages)
+    advice, protocols = recommend(found.rows, target, most=asked.most_messages), dict(found.protocols)
+    if _may_be_fewer(asked, listed=listed) and consider_fewer(advice, found.rows):
+        fewer = fewer_rows(target, beta=failure_probability(beta), most=asked.most_messages, listed=listed)
+        advice = or_fewer(advice, found.rows, fewer.row(FEWER), most=asked.most_messages)
+        protocols |= fewer.protocols
     any_asked = protocol is not None or estimator is not None
     if advice.name is None and any_asked:  # a request is met with any number of messages
         advice = recommend(found.rows, target, most=math.inf)
@@ -131,10 +145,16 @@ def choose(target: Target, asked: PrivacySpec, *, beta: float, listed: bool, pro
     return Choice(
         name=advice.name,
         entry=CATALOGUE[advice.name],
-        protocol=found.protocols[advice.name],
+        protocol=protocols[advice.name],
         reason=advice.reason,
         limited=any_asked,
     )
+
+
+def _may_be_fewer(asked: PrivacySpec, *, listed: bool) -> bool:
+    """Whether messages are made and FEWER, which estimates every value of a list, is not ruled out."""
+    fits = asked.protocol is None and asked.estimator in (None, CATALOGUE[FEWER].estimator)
+    return listed and fits and math.isfinite(asked.most_messages)
 
 
 def _nothing_fits(rows: Sequence[PlanRow], target: Target, *, most: float) -> ParameterError:

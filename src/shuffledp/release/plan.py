@@ -28,6 +28,7 @@ from shuffledp.release.plan_rows import (
     Reason,
     Rows,
     consider_fewer,
+    fewer_rows,
     or_fewer,
     recommend,
 )
@@ -145,13 +146,11 @@ def plan_for(
     further = [name for name, entry in CATALOGUE.items() if earlier and entry.earlier and not entry.advised]
     found = Rows.of([*advised, *further, *central], target, beta=beta, listed=listed, progress=progress)
     offered, curator = ([found.row(name) for name in names] for names in (advised, central))
-    rows, protocols = [*offered, *map(found.row, further)], dict(found.protocols)
+    fewer = fewer_rows(target, beta=beta, most=most, listed=listed)
+    rows, protocols = [*offered, *fewer.rows, *map(found.row, further)], {**found.protocols, **fewer.protocols}
     sent, held = (recommend(offered, target, most=limit) for limit in (most, math.inf))
-    if listed and math.isfinite(most) and consider_fewer(sent, offered):
-        fewer = Rows.of([FEWER], target, beta=beta)
+    if math.isfinite(most) and consider_fewer(sent, offered):
         sent = or_fewer(sent, offered, fewer.row(FEWER), most=most)
-        if sent.name == FEWER and FEWER not in further:
-            rows, protocols = [*rows, *fewer.rows], protocols | dict(fewer.protocols)
     trusted = recommend([*curator, *(offered if shuffled_may_be_better(target) else [])], target, most=math.inf)
     return Plan(
         users=target.users,

@@ -17,6 +17,7 @@ from shuffledp.formatting import printable
 from shuffledp.progress import Progress, quiet
 from shuffledp.protocols.catalogue import CATALOGUE, Entry, Model
 from shuffledp.protocols.protocol import HistogramProtocol
+from shuffledp.protocols.shuffled.hashed import DUMMIES, LEAST_DUMMIES
 from shuffledp.protocols.target import Target
 from shuffledp.release.limits import detection_limit
 
@@ -121,14 +122,33 @@ def _row(
 PRACTICAL_MESSAGES = 1000.0
 """Protocols that send more messages per person are not recommended."""
 
-FEWER = "private-coin"
-"""The earlier protocol whose number of messages (9 to 17) does not grow with the number of values."""
+FEWER = "hashed"
+"""The protocol whose number of messages, five for each value, does not grow with the number of possible values."""
 
-FAR_MORE = 50.0
-"""From this number of messages per person on, FEWER is considered as an alternative."""
+FAR_MORE = 20.0
+"""From this number of messages per person on, FEWER is considered as an alternative: its messages are longer, and more
+than ten of others take more bytes."""
 
 _HARDLY_LARGER = 1.25
 """The largest ratio of errors at which FEWER is still preferred."""
+
+
+def fewer_rows(target: Target, *, beta: float, most: float, listed: bool) -> Rows:
+    """Calibrate FEWER with its usual number of dummies, or with fewer if that exceeds `most` messages per person."""
+    values, dummies = target.values_per_person, DUMMIES
+    for _ in range(_ATTEMPTS):
+        entry = replace(CATALOGUE[FEWER], choices={"dummies": dummies})
+        made = dict[str, HistogramProtocol]()
+        row = _row(FEWER, entry, target, beta, made, listed=listed)
+        if row.problem or row.messages <= most:
+            break
+        # the number of buckets is a prime, so that there are slightly more dummies than wanted
+        dummies = max(LEAST_DUMMIES, 0.995 * dummies * (most - values) / (row.messages - values))
+    return Rows((row,), made)
+
+
+_ATTEMPTS = 4
+"""Calibrations of FEWER to meet a limit on messages."""
 
 
 class Reason(StrEnum):
@@ -192,12 +212,14 @@ def consider_fewer(advice: Advice, rows: Sequence[PlanRow]) -> bool:
 
 
 def or_fewer(advice: Advice, rows: Sequence[PlanRow], fewer: PlanRow, *, most: float) -> Advice:
-    """Return the advice, or `fewer` if it sends at most half the messages at a similar error."""
+    """Return the advice, or `fewer` if it sends at most half the messages and no more bytes at a similar error."""
     if fewer.problem or fewer.messages > most:
         return advice
     best = next((row for row in rows if row.name == advice.name), None)
     if best is None or (
-        fewer.messages <= best.messages / 2 and fewer.simultaneous <= _HARDLY_LARGER * best.simultaneous
+        fewer.messages <= best.messages / 2
+        and fewer.bytes_per_person <= best.bytes_per_person
+        and fewer.simultaneous <= _HARDLY_LARGER * best.simultaneous
     ):
         return Advice(fewer.name, Reason.FEW_MESSAGES, most)
     return advice

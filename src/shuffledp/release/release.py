@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, date, datetime
 from pathlib import Path
@@ -22,6 +22,7 @@ from shuffledp.protocols.ranges import Ranges
 from shuffledp.release.choose import CuratorError, is_smaller
 from shuffledp.release.evaluate import Evaluation
 from shuffledp.release.limits import Caution
+from shuffledp.release.lookup import look_up
 from shuffledp.release.notes import Note
 from shuffledp.release.serialize import from_text, to_text
 
@@ -147,6 +148,15 @@ class Release:
         """Bounds on the true count of a label, reported or not."""
         return self.estimate.interval(label, simultaneous=simultaneous)
 
+    def lookup(self, values: Iterable[Any], *, beta: float | None = None) -> Estimate:
+        """Estimate exactly these values, with narrower intervals that hold for all of them at once.
+
+        It needs a release of the protocol hashed. Choose the values without looking at their estimates: intervals of
+        the largest of many estimates fail more often. A value outside the domain is a LabelError. Nothing is spent:
+        this uses the published result only.
+        """
+        return look_up(self, values, beta=beta)
+
     def top(self, limit: int | None = None) -> list[Row]:
         """The bins with the largest estimates, largest first."""
         return self.estimate.top(limit)
@@ -230,7 +240,7 @@ class Release:
 
     @classmethod
     def from_json(cls, source: str | Path) -> Release:
-        """Read a release from a text of `to_json`, or from a file with it.
+        """Read a release from a text of `to_json`, or from a .json or .parquet file that `save` wrote.
 
         The protocol and its curve are computed again from the parameters. Some things do not come back: the list of a
         domain, unless every value is reported or there are several columns; the types of unusual labels, which become

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import replace
 from datetime import date, datetime, time
 from decimal import Decimal
@@ -23,7 +24,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from shuffledp.errors import DataError, ShuffledpError
+from shuffledp.errors import DataError, MissingExtraError, ShuffledpError
 from shuffledp.estimators.base import around_estimates
 from shuffledp.histogram.domain import Domain
 from shuffledp.histogram.estimate import Estimate
@@ -126,6 +127,8 @@ def _object(source: str | Path) -> dict[str, Any]:
     """Parse the JSON object of a release and check that it is one."""
     if not isinstance(source, str | Path):
         raise DataError(f"the text or the name of a JSON file is needed, got {type(source).__name__}")
+    if Path(str(source)[-_LONGEST_ENDING:]).suffix == ".parquet":
+        return _checked(_from_parquet(Path(source)))
     text = source
     if isinstance(source, Path) or not source.lstrip().startswith(("{", "[")):
         try:
@@ -137,6 +140,11 @@ def _object(source: str | Path) -> dict[str, Any]:
         stored = json.loads(str(text))
     except (ValueError, RecursionError):
         raise DataError("this is not a release: it is not JSON, or nested too deeply") from None
+    return _checked(stored)
+
+
+def _checked(stored: Any) -> dict[str, Any]:
+    """Refuse anything but a release of this format."""
     if not isinstance(stored, dict) or "shuffledp_release" not in stored:
         raise DataError("this is JSON, but not a release as Release.to_json writes it")
     if stored["shuffledp_release"] != FORMAT:
@@ -146,6 +154,41 @@ def _object(source: str | Path) -> dict[str, Any]:
             f"{str(stored.get('shuffledp_version', 'unknown'))[:20]}, or a newer one"
         )
     return stored
+
+
+_LONGEST_ENDING = 20
+"""Characters of a source that can be the ending of a file name; the rest may be a long text."""
+
+
+def _from_parquet(path: Path) -> dict[str, Any]:
+    """The object of a release in a Parquet file: its metadata, and its rows as the histogram."""
+    try:
+        import pyarrow
+        import pyarrow.parquet
+    except ImportError:
+        raise MissingExtraError("pyarrow", extra="files") from None
+    try:
+        table = pyarrow.parquet.read_table(path)
+        about = dict(json.loads((table.schema.metadata or {})[b"shuffledp"]))
+        padded = bool(about["parameters"]["fillers"])
+    except (OSError, KeyError, TypeError, ValueError, pyarrow.ArrowException):
+        raise DataError(f"cannot read {str(path)[:200]}: it is not a Parquet file of a release") from None
+    columns = table.to_pydict()
+    parts = [columns.pop(name) for name in list(columns) if name.startswith("label")]
+    rows = [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
+    labels = [_spread_label(row, padded=padded) for row in zip(*parts, strict=True)]
+    return {**about, "histogram": [{**row, **label} for row, label in zip(rows, labels, strict=True)]}
+
+
+def _spread_label(parts: tuple[Any, ...], *, padded: bool) -> dict[str, Any]:
+    """A label from one column or several; of people by the number of their values, its text is in the first."""
+    if padded and isinstance(parts[0], str) and not any(part is not None for part in parts[1:]):
+        for kind in (Absent, MoreThan):
+            with suppress(ValueError, IndexError):
+                label = kind.from_text(parts[0])
+                if str(label) == parts[0]:
+                    return {"label": label}
+    return {"label": parts[0]} if len(parts) == 1 else {"label": list(parts), "kind": [None] * len(parts)}
 
 
 def _estimate(stored: dict[str, Any], protocol: HistogramProtocol) -> Estimate:

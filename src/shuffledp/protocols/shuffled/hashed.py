@@ -28,7 +28,7 @@ from shuffledp.accounting.hashed_curve import HashedCurve, poisson
 from shuffledp.accounting.rounding import SHARE_OF_A_RATE
 from shuffledp.errors import DataError, ParameterError
 from shuffledp.estimators.hashed_values import MOST_VALUES, DecodedTally, HashedValues
-from shuffledp.formatting import readable
+from shuffledp.formatting import counted, readable
 from shuffledp.histogram.domain import Domain
 from shuffledp.histogram.estimate import Estimate
 from shuffledp.histogram.facts import NoiseFacts, NoiseKind
@@ -49,7 +49,7 @@ from shuffledp.validation import failure_probability, real, whole
 DUMMIES = 4.0
 """The default number of dummies for each value of a person: the standard deviation is then 1.12 times the least."""
 
-MOST_DUMMIES = 1000.0
+LEAST_DUMMIES, MOST_DUMMIES = 0.01, 1000.0
 MOST_LEVELS = 64
 
 MOST_LOOKED_UP = 10**6
@@ -101,7 +101,7 @@ class HashedHistogram(ShuffledHistogram):
         return cls(
             **target.settled,
             family=HashFamily.of(modulus=modulus, values=target.cells),
-            dummies=poisson(rate * (1 + SHARE_OF_A_RATE) * target.users / target.honest),
+            dummies=_of_everyone(rate, target),
             guarantee=target.guarantee("computed as an upper bound"),
         )
 
@@ -114,7 +114,7 @@ class HashedHistogram(ShuffledHistogram):
         return cls(
             **target.settled,
             family=HashFamily.of(modulus=modulus, values=target.cells, pieces=pieces, levels=levels),
-            dummies=poisson(rate * (1 + SHARE_OF_A_RATE) * target.users / target.honest),
+            dummies=_of_everyone(rate, target),
             guarantee=target.guarantee("computed as an upper bound"),
             levels=levels,
         )
@@ -225,25 +225,28 @@ class HashedHistogram(ShuffledHistogram):
         bins = np.atleast_1d(np.asarray(values))
         check_looked_up(bins.size)
         check_bins(bins, bins=self.bins, what="value")
-        beta, domain = failure_probability(beta), self._labelled(domain)
-        labels = bins.astype(np.int64) if domain is None else domain.decode(bins)
+        domain = self._labelled(domain)
         ran, tally = self._that_ran(tally, reports=reports)
-        found = ran.estimator.statistic_of(tally, bins.astype(np.int64)).renamed(np.arange(bins.size))
+        labels = bins.astype(np.int64) if domain is None else domain.decode(bins)
+        return ran.looked_up(ran.estimator.statistic_of(tally, bins.astype(np.int64)), labels, beta=beta)
+
+    def looked_up(self, statistic: Tally, labels: NDArray[Any], *, beta: float) -> Estimate:
+        """Estimate values with these labels from the numbers of messages that are consistent with them."""
         estimate = read(
-            ran.estimator,
-            found,
-            bins=bins.size,
-            beta=beta,
-            guarantee=ran.guarantee,
-            about=ran.facts,
-            domain=Domain.of(labels),  # refuses a repeated value
+            self.estimator,
+            statistic.renamed(np.arange(len(statistic))),
+            bins=len(labels),
+            beta=failure_probability(beta),
+            guarantee=self.guarantee,
+            about=self.facts,
+            domain=Domain.of(labels.tolist()),
         )
         return replace(
             estimate,
-            bins=self.bins,
+            bins=self.bins - self.padding_bins,
             values_per_person=self.values_per_person,
-            per_bin=replace(estimate.per_bin, unreported_high=ran.users),
-            simultaneous=replace(estimate.simultaneous, unreported_high=ran.users),
+            per_bin=replace(estimate.per_bin, unreported_high=self.users),
+            simultaneous=replace(estimate.simultaneous, unreported_high=self.users),
         )
 
     def level_messages(self, values: NDArray[np.int64], *, rng: np.random.Generator) -> NDArray[np.int64]:
@@ -316,8 +319,8 @@ _ROUNDS = 3
 def checked_dummies(dummies: float) -> float:
     """Return the number of dummies for each value of a person."""
     number = real("dummies", dummies)
-    if not 0.01 <= number <= MOST_DUMMIES:
-        raise ParameterError(f"dummies must be 0.01 to {MOST_DUMMIES:g} for each value, got {number:g}")
+    if not LEAST_DUMMIES <= number <= MOST_DUMMIES:
+        raise ParameterError(f"dummies must be {LEAST_DUMMIES:g} to {MOST_DUMMIES:g} for each value, got {number:g}")
     return number
 
 
@@ -336,13 +339,25 @@ def _rate(target: Target, *, values: int, shared: float) -> float:
 
     rate = calibration.first_rate(excess, start=math.log(2 / target.delta), largest=LARGEST_RATE / 10)
     if rate is None:
-        raise ParameterError(f"epsilon={target.epsilon:g} is too small for {values} hashed values of each person")
+        each = counted(values, "hashed value")
+        raise ParameterError(f"epsilon={target.epsilon:g} is too small for {each} of each person")
     return rate
 
 
+def _of_everyone(rate: float, target: Target) -> CompoundPoisson:
+    """The dummies of all people together, given the mean number of the honest ones."""
+    mean = rate * (1 + SHARE_OF_A_RATE) * target.users / target.honest
+    if mean > LARGEST_RATE:
+        raise ParameterError(
+            f"with only {target.honest:,} honest people among {target.users:,}, all together must make more noise than "
+            "can be computed: more of them must be honest"
+        )
+    return poisson(mean)
+
+
 def _buckets(wanted: float, values: int, *, sets: bool) -> int:
-    """The number of buckets: about the wanted one, and not far more than there are values."""
-    modulus = next_prime(max(2, min(math.ceil(wanted), values, MOST_MODULUS // 2)))
+    """The number of buckets: about the wanted one, however few values there are, so that other people add little."""
+    modulus = next_prime(max(2, min(math.ceil(wanted), MOST_MODULUS // 2)))
     while sets and HashFamily.of(modulus=modulus, values=values).expanded:
         modulus = next_prime(int(modulus * 0.9))
     return modulus
