@@ -13,7 +13,7 @@ PYTEST := $(BIN)/python -m pytest --dist loadgroup -n auto
 unexport PYTHONDONTWRITEBYTECODE
 
 .PHONY: help demo up check test mutants dist versions lint format docs bench lock clean
-.PHONY: intervals table1 table1-figures table2 table2-figure gap trade-off report-figure report-sizes
+.PHONY: intervals table1 table1-figures table2 table2-figure free-text gap trade-off report-figure report-sizes
 .PHONY: sample-threshold unknown-strings notebook
 
 # `make help` prints the lines that start with ##; a test checks that every target has one.
@@ -92,6 +92,10 @@ table1-figures: .venv/demo.stamp
 ## table2: measure the paper's Table 2 (about twenty minutes): docs/reference/table2.md and its figure
 table2: .venv/demo.stamp
 	$(BIN)/python -m experiments.table2
+
+## free-text: find texts of public collections (about an hour): docs/reference/free-text-results.md; needs two packages
+free-text: .venv/demo.stamp
+	$(BIN)/python -m experiments.free_text
 
 ## table2-figure: redraw the figure of table2 from experiments/data
 table2-figure: .venv/demo.stamp

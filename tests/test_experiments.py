@@ -10,6 +10,7 @@ import pytest
 from benchmarks import hashed
 from experiments import (
     documents,
+    free_text,
     gap,
     report_figure,
     report_sizes,
@@ -27,6 +28,7 @@ from shuffledp.collect.client.client import new_report
 from shuffledp.errors import DataError
 from shuffledp.explain.research import people
 from shuffledp.protocols import CATALOGUE
+from shuffledp.protocols.text_codes import TextChoices
 from shuffledp.release.compare import Measurement
 
 ROOT = Path(__file__).parent.parent
@@ -273,3 +275,18 @@ def test_the_benchmark_of_hashed_reports():
         expected = size.protocol.messages_per_user.expected * users
         assert abs(cost.messages - expected) < 8 * math.sqrt(8 * expected)
         assert cost.seconds > 0
+
+
+@pytest.mark.slow
+def test_results_of_free_text_are_written(root):
+    shares = {"abc": 0.6, "de": 0.3, "toolong": 0.1}
+    choices = TextChoices(longest=4, alphabet="letters", width=1)
+    free_text.main(
+        root, collections={"three texts": lambda: shares}, runs=((2000, 2),), growth=((2000, choices),), choices=choices
+    )
+    page = (root / "docs" / "reference" / "free-text-results.md").read_text()
+    assert page.startswith("# Free text, measured\n")
+    (cells,) = (line.strip("| ").split(" | ") for line in page.splitlines() if line.startswith("| three texts"))
+    assert cells[1:3] == ["2,000", "2"]
+    assert cells[4:9] == ["4", "100.00%", "2.0", "0", "2 of 2"]
+    assert re.search(r"^\| 2,000 \| 4 \| 26 \| \d+ \| \d+ \| [\d.]+ \| \d+ \|$", page, flags=re.MULTILINE)

@@ -169,7 +169,7 @@ class TextCode:
         return bool(self.pieces) or not pieces or len(self.listed[pieces[-1] - FIRST_PIECE]) == self.width
 
     def starts_text(self, pieces: tuple[int, ...]) -> bool:
-        """Whether these pieces are how their text is cut; otherwise a longer piece is taken, also in longer texts."""
+        """Whether their text is cut into these pieces; elsewhere a longer piece is taken, in longer texts too."""
         return self.cut(self.text(pieces)) == pieces
 
     def parent(self, path: Sequence[int]) -> int:
