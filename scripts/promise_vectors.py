@@ -13,10 +13,12 @@ from typing import Any
 from shuffledp.accounting.curve import Guarantee
 from shuffledp.accounting.strength import MODERATE, STRONG, Strength
 from shuffledp.collect.task import schema
-from shuffledp.collect.task.guarantee import People, check_promise, read_protocol, write_parameters
+from shuffledp.collect.task.guarantee import HASHED, People, check_promise, read_protocol, write_parameters
 from shuffledp.errors import BrokenPromiseError
+from shuffledp.histogram.text_code import PARENT_BITS
 from shuffledp.noise.compound_poisson import SIZE_GRID
 from shuffledp.protocols.catalogue import named
+from shuffledp.protocols.shuffled.hashed import HashedHistogram
 from shuffledp.protocols.shuffled_histogram import ShuffledHistogram, chance_of_more, most_messages
 from shuffledp.protocols.target import Target
 
@@ -34,8 +36,19 @@ CALIBRATED: dict[str, tuple[tuple[str, ...], int, int, int, float, float]] = {
     "very many people": (("hist", "dummy", "sparse"), 10**9, 5 * 10**8, 10**6, 0.3, 1e-10),
     "a very small delta": (("hist", "dummy-poisson", "sparse"), 10**6, 10**6, 50, 2.0, 1e-20),
     "a large delta": (("dummy", "dummy-poisson", "sparse-best"), 1000, 10, 4, 2.0, 0.3),
+    "any number of values": (("hashed",), 10**6, 900_000, 10**6, 1.0, 1e-6),
+    "few values": (("hashed",), 300, 240, 6, 0.5, 1e-6),
 }
 """Protocols, users, honest users, values, and the guarantee that the noise is calibrated for."""
+
+TEXTS: dict[str, tuple[int, int, int, int, float, float]] = {
+    "texts on eight levels": (8, 1643, 10**6, 900_000, 1.0, 1e-6),
+    "texts on one level": (1, 100, 10**4, 10**4, 1.0, 1e-6),
+    "texts on three levels": (3, 13, 500, 400, 2.0, 1e-4),
+    "texts on 16 levels": (16, 1000, 10**7, 10**7, 0.5, 1e-9),
+    "texts on 64 levels": (64, 31, 10**5, 90_000, 4.0, 1e-8),
+}
+"""Levels, symbols, users, honest users, and the guarantee that the noise is calibrated for."""
 
 
 def distribution(rate: float, *sizes: int) -> dict[str, Any]:
@@ -104,7 +117,9 @@ BY_HAND: dict[str, tuple[tuple[str, dict[str, Any]], int, int, int, str, str]] =
 def protocol_of(vector: dict[str, Any], claim: dict[str, str]) -> ShuffledHistogram:
     """Return the protocol of a vector, for a claimed guarantee."""
     guarantee = Guarantee(epsilon=float(claim["epsilon"]), delta=float(claim["delta"]), basis="claimed")
-    people = People(vector["users"], vector["honest_users"], vector["values"], guarantee)
+    people = People(vector["users"], vector["honest_users"], int(vector["values"]), guarantee)
+    if "levels" in vector:
+        people = people._replace(levels=vector["levels"], pieces=vector["pieces"])
     return read_protocol(vector["protocol"]["name"], vector["protocol"]["parameters"], people)
 
 
@@ -139,11 +154,14 @@ def _beside(limit: float) -> tuple[float, float, float]:
     return math.nextafter(limit, 0), limit, math.nextafter(limit, math.inf)
 
 
+_INPUTS = ("name", "protocol", "users", "honest_users", "values", "levels", "pieces", "guarantee")
+
+
 def computed(inputs: dict[str, Any]) -> dict[str, Any]:
     """Return a vector with everything computed from its inputs."""
     protocol = protocol_of(inputs, inputs["guarantee"])
     return {
-        **{name: inputs[name] for name in ("name", "protocol", "users", "honest_users", "values", "guarantee")},
+        **{name: inputs[name] for name in _INPUTS if name in inputs},
         "exact": protocol.privacy.exact,
         "delta_at": {epsilon: protocol.privacy.delta(float(epsilon)) for epsilon in EPSILONS},
         "chance_of_more": {most: chance_of_more(protocol, int(most)) for most in inputs["chance_of_more"]},
@@ -152,30 +170,37 @@ def computed(inputs: dict[str, Any]) -> dict[str, Any]:
 
 
 def promises(folder: Path) -> list[dict[str, Any]]:
-    """Return all vectors, from the stored inputs if there are any."""
+    """Return all vectors, from the stored inputs where there are any."""
     path = folder / "promises.json"
-    inputs = json.loads(path.read_text(encoding="utf-8")) if path.exists() else list(made())
-    return [computed(vector) for vector in inputs]
+    stored = json.loads(path.read_text(encoding="utf-8")) if path.exists() else []
+    known = {vector["name"] for vector in stored}
+    return [computed(vector) for vector in [*stored, *(_asked(new) for new in made() if new["name"] not in known)]]
 
 
 def made() -> Iterator[dict[str, Any]]:
-    """Yield the inputs of the tables above."""
+    """Yield the noise, people and claims of the tables above."""
     for name, (protocols, users, honest, values, epsilon, delta) in CALIBRATED.items():
         target = Target(users=users, bins=values, epsilon=epsilon, delta=delta, honest_users=honest, padding_bins=0)
         for protocol in protocols:
             noise = write_parameters(protocol, named(protocol).make(target))  # type: ignore[arg-type]
             claim = {"epsilon": schema.decimal_text(epsilon), "delta": schema.decimal_text(delta)}
-            yield _asked(f"{protocol}: {name}", protocol, noise, users, honest, values, claim)
+            yield _vector(f"{protocol}: {name}", protocol, noise, users, honest, values, claim)
     for name, ((protocol, noise), users, honest, values, at, claimed) in BY_HAND.items():
         claim = {"epsilon": at, "delta": claimed}
-        yield _asked(f"{protocol}: {name}", protocol, noise, users, honest, values, claim)
+        yield _vector(f"{protocol}: {name}", protocol, noise, users, honest, values, claim)
+    for name, (levels, pieces, users, honest, epsilon, delta) in TEXTS.items():
+        values = pieces << PARENT_BITS
+        target = Target(users=users, bins=values, epsilon=epsilon, delta=delta, honest_users=honest, padding_bins=0)
+        noise = write_parameters(HASHED, HashedHistogram.for_levels(target, levels=levels, pieces=pieces))
+        claim = {"epsilon": schema.decimal_text(epsilon), "delta": schema.decimal_text(delta)}
+        vector = _vector(f"{HASHED}: {name}", HASHED, noise, users, honest, str(values), claim)
+        yield {**vector, "levels": levels, "pieces": pieces}
 
 
-def _asked(
-    name: str, protocol: str, noise: dict[str, Any], users: int, honest: int, values: int, claim: dict[str, str]
+def _vector(
+    name: str, protocol: str, noise: dict[str, Any], users: int, honest: int, values: int | str, claim: dict[str, str]
 ) -> dict[str, Any]:
-    """Return a vector with claims and message limits on both sides of the boundary."""
-    vector = {
+    return {
         "name": name,
         "protocol": {"name": protocol, "parameters": noise},
         "users": users,
@@ -183,9 +208,15 @@ def _asked(
         "values": values,
         "guarantee": claim,
     }
+
+
+def _asked(vector: dict[str, Any]) -> dict[str, Any]:
+    """Return a vector with claims and message limits on both sides of the boundary."""
+    claim = vector["guarantee"]
     made_protocol = protocol_of(vector, claim)
     most = most_messages(made_protocol, delta=float(claim["delta"]))
-    limits = sorted({1, most - 1, most, values + 1} - {0})
+    other = most + 5 if vector["protocol"]["name"] == HASHED else vector["values"] + 1
+    limits = sorted({1, most - 1, most, other} - {0})
     # a limit that is large enough for the smallest delta, so that only the claim decides
     plenty = most_messages(made_protocol, delta=1e-20)
     claims = [claim, *_around(vector, claim["epsilon"], plenty)]

@@ -14,6 +14,7 @@ import struct
 import sys
 from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
+from itertools import zip_longest
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +22,15 @@ ROOT = Path(__file__).parent.parent
 sys.path.insert(0, str(ROOT))
 
 from scripts.promise_vectors import promises, strengths  # noqa: E402
+from scripts.text_vectors import (  # noqa: E402
+    ADDRESSES,
+    AS_TYPED,
+    SITES,
+    corrupted_texts,
+    hashes_vectors,
+    number,
+    texts_vectors,
+)
 from tests.collect.crypto.hpke_by_hand import sealed_by_hand  # noqa: E402
 
 from shuffledp.collect.crypto.batch import BatchHead  # noqa: E402
@@ -56,6 +66,11 @@ TASKS: dict[str, tuple[str, int, Answers]] = {
     "hist-unbiased": ("hist-unbiased", 2, AnswerRange(-3, 4)),
     "dummy": ("dummy", 1, ELSEWHERE),
     "dummy-poisson": ("dummy-poisson", 1, LARGE),
+    "hashed": ("hashed", 1, THEMES),
+    "hashed-two-digits": ("hashed", 2, LARGE),
+    "text-alphabet": ("hashed", 1, ADDRESSES),
+    "text-list": ("hashed", 2, SITES),
+    "text-as-typed": ("hashed", 1, AS_TYPED),
 }
 """Protocol, number of shufflers and answers of each task."""
 
@@ -75,7 +90,7 @@ def made(name: str) -> Task:
     """Return a task with the keys above."""
     protocol, shufflers, answers = TASKS[name]
     places = [Place(f"https://s{at}.example", key(name, at).public) for at in range(shufflers)]
-    users = 10**6 if answers is LARGE else 200
+    users = 10**6 if answers in (LARGE, ADDRESSES) else 200
     return new_task(
         question="Which one do you use?",
         answers=answers,
@@ -139,8 +154,8 @@ def tasks_vectors(tasks: dict[str, Task]) -> Iterator[dict[str, Any]]:
             "file": f"tasks/{name}.json",
             "canonical": task.canonical.decode(),
             "id": task.name,
-            "values": protocol.bins,
-            "alphabet": task.alphabet,
+            "values": number(protocol.bins),
+            "alphabet": number(task.alphabet),
             "padded": task.padded,
             "symbol_bytes": task.symbol_bytes,
             "onion_bytes": [task.onion_length(at) for at in range(len(task.shufflers) + 1)],
@@ -159,6 +174,8 @@ def answers_vectors(tasks: dict[str, Task]) -> Iterator[dict[str, Any]]:
         "hist-unbiased": ["-3", "0", "3", "4", "-4", "+1", "01", "1.0", " 1", "1e0", "-0", "", None, "9" * 40],
         "dummy": ["red", "green", "blue", "Red", "red\n", "", None],
         "dummy-poisson": ["0", "1048575", "1048576", "-1", None],
+        "hashed": ["dark", "system", "Dark", "", None],
+        "hashed-two-digits": ["0", "1048575", "1048576", "-1", None],
     }
     for name, answers in asked.items():
         task = tasks[name].with_answers(COLOURS)
@@ -193,7 +210,7 @@ def reports_vectors(tasks: dict[str, Task]) -> Iterator[dict[str, Any]]:
                 "task": name,
                 "report_id": inside[:16].hex(),
                 "time": TIME,
-                "messages": symbols,
+                "messages": [number(symbol) for symbol in symbols],
                 "inside": inside.hex(),
                 "digest": hashlib.sha256(inside).hexdigest()[:32],
                 "sealed": sealer.seal(inside, 0).hex(),
@@ -379,6 +396,8 @@ def corrupted_tasks(tasks: dict[str, Task]) -> Iterator[dict[str, Any]]:
     for reason, cases in (("no-task", no_task), ("broken-promise", broken)):
         for case, (content, says) in cases.items():
             yield {"name": case, "content": content, "reason": reason, "says": says}
+    for case, content, reason, says in corrupted_texts(tasks):
+        yield {"name": case, "content": content, "reason": reason, "says": says}
 
 
 def lists_vectors() -> list[dict[str, Any]]:
@@ -406,6 +425,8 @@ def vectors(folder: Path) -> dict[str, Any]:
         "strengths.json": strengths(),
         "numbers.json": numbers_vectors(),
         "answers.json": list(answers_vectors(tasks)),
+        "texts.json": list(texts_vectors(tasks)),
+        "hashes.json": list(hashes_vectors()),
         "lists.json": lists_vectors(),
         "reports.json": list(reports_vectors(tasks)),
         "corrupted-reports.json": list(corrupted_reports(tasks)),
@@ -421,8 +442,21 @@ def main(folder: Path) -> None:
         if not path.exists():
             path.write_text(made(name).to_json(), encoding="utf-8")
     for name, content in vectors(folder).items():
-        text = json.dumps(content, ensure_ascii=True, indent=1)
-        (folder / name).write_text(text + "\n", encoding="utf-8")
+        path = folder / name
+        stored = json.loads(path.read_text(encoding="utf-8")) if path.exists() else None
+        text = json.dumps(with_stored_digits(content, stored), ensure_ascii=True, indent=1)
+        path.write_text(text + "\n", encoding="utf-8")
+
+
+def with_stored_digits(content: Any, stored: Any) -> Any:
+    """Keep the stored figures where only the last digits differ, which depend on the machine."""
+    if isinstance(content, dict) and isinstance(stored, dict):
+        return {name: with_stored_digits(part, stored.get(name)) for name, part in content.items()}
+    if isinstance(content, list) and isinstance(stored, list):
+        return [with_stored_digits(part, old) for part, old in zip_longest(content, stored)][: len(content)]
+    if isinstance(content, float) and isinstance(stored, float) and math.isclose(content, stored, rel_tol=1e-12):
+        return stored
+    return content
 
 
 if __name__ == "__main__":

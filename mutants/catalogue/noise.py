@@ -123,4 +123,12 @@ MUTANTS = (
         replacement="k[inside] + 1",
         tests=("tests/noise/test_half_binomial.py::test_tails_of_few_fair_coins",),
     ),
+    Mutant(
+        name="sum-loses-mass-outside",
+        harm="Rare sums are missing from tails, so error bounds are too small.",
+        target="shuffledp.noise.sum:Sum.window",
+        pattern="outside = one.mass_below + one.mass_above + other.mass_below + other.mass_above",
+        replacement="outside = 0.0",
+        tests=("tests/noise/test_sum.py::test_mass_outside_of_either_window_counts_on_both_sides",),
+    ),
 )

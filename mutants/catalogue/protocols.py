@@ -280,6 +280,62 @@ MUTANTS = (
         tests=("tests/protocols/test_ranges.py::test_fewer_reports_weaken_the_guarantee",),
     ),
     Mutant(
+        name="hashed-dummies-in-one-bucket",
+        harm="Dummies are in one bucket of every seed, so messages in all others are people's.",
+        target="shuffledp.protocols.shuffled.hashed:HashedHistogram._send",
+        pattern="rng.integers(0, self.alphabet, size=number)",
+        replacement="rng.integers(0, self.alphabet, size=number) // self.family.modulus * self.family.modulus",
+        tests=(
+            "tests/protocols/shuffled/test_hashed_histogram.py::test_one_person_sends_a_uniform_point_of_the_graph_and_uniform_dummies",
+        ),
+    ),
+    Mutant(
+        name="hashed-dummies-with-the-persons-seed",
+        harm="Dummies have the seed of the person's own message, so equal seeds tell which messages belong together.",
+        target="shuffledp.protocols.shuffled.hashed:HashedHistogram._send",
+        pattern="rng.integers(0, self.alphabet, size=number)",
+        replacement="own[0] - own[0] % self.family.modulus + rng.integers(0, self.family.modulus, size=number)",
+        tests=("tests/protocols/shuffled/test_hashed_histogram.py::test_a_dummy_is_independent_of_the_value",),
+    ),
+    Mutant(
+        name="hashed-values-with-one-seed",
+        harm="All values of a person are hashed under one seed, so equal seeds link them.",
+        target="shuffledp.protocols.shuffled.hashed:HashedHistogram._hashed",
+        pattern="rng.integers(0, self.family.seeds, size=values.size)",
+        replacement="np.full(values.size, rng.integers(0, self.family.seeds))",
+        tests=(
+            "tests/protocols/shuffled/test_hashed_histogram.py::test_pairs_of_messages_of_one_person_are_independent",
+        ),
+    ),
+    Mutant(
+        name="hashed-values-without-a-fresh-seed",
+        harm="All people use the same seed, so a bucket has few dummies and names its value.",
+        target="shuffledp.protocols.shuffled.hashed:HashedHistogram._hashed",
+        pattern="rng.integers(0, self.family.seeds, size=values.size)",
+        replacement="np.zeros(values.size, dtype=np.int64)",
+        tests=(
+            "tests/protocols/shuffled/test_hashed_histogram.py::test_one_person_sends_a_uniform_point_of_the_graph_and_uniform_dummies",
+        ),
+    ),
+    Mutant(
+        name="hashed-level-not-accounted",
+        harm="One level of a text is not counted in epsilon.",
+        target="shuffledp.protocols.shuffled.hashed:HashedHistogram.privacy",
+        pattern="HashedCurve(rate=rate, values=self.levels)",
+        replacement="HashedCurve(rate=rate, values=self.levels - 1)",
+        tests=("tests/protocols/shuffled/test_hashed_histogram.py::test_every_level_is_composed",),
+    ),
+    Mutant(
+        name="hashed-dummies-of-all-people",
+        harm="Dummies of dishonest people count as noise.",
+        target="shuffledp.protocols.shuffled.hashed:HashedHistogram.privacy",
+        pattern="self.dummies.share(self.honest, of=self.users).rate",
+        replacement="self.dummies.rate",
+        tests=(
+            "tests/protocols/shuffled/test_hashed_histogram.py::test_only_dummies_of_honest_people_of_one_batch_count",
+        ),
+    ),
+    Mutant(
         name="half-of-the-hashed-dummies",
         harm="A sampled tally of hashed values has half of the dummies.",
         target="shuffledp.protocols.shuffled.hashed:HashedHistogram._in_parts",

@@ -50,13 +50,13 @@ def assert_exact(collection, reports):
     return messages.size
 
 
-def after_kills(folder, *, kills, batches, shufflers):
+def after_kills(folder, *, kills, batches, shufflers, **task):
     """Kill this number of servers, restart each at once, wait for all reports, and compare all messages."""
     rng, seed = random.Random(), random.randrange(10**6)
     port = free_port()
     with Proxy(port, seed=seed) as proxy:
         collection = Collection(
-            folder, reached={0: proxy.port}, shufflers=shufflers, users=USERS, epsilon=8.0, delta=1e-2
+            folder, reached={0: proxy.port}, shufflers=shufflers, users=USERS, epsilon=8.0, delta=1e-2, **task
         )
         collection.servers[0] = collection.server(0, port=port)
         reports = reports_of(collection, USERS * batches, rng)

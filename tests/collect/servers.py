@@ -175,5 +175,7 @@ class Collection:
 
 
 def counts_of(task, tally):
-    """Counts of every kind of message, by value."""
+    """Counts of every kind of message: by value, or by message where those are hashed."""
+    if task.protocol_used.name == "hashed":
+        return dict(zip(tally.symbols.tolist(), tally.counts.tolist(), strict=True))
     return tally.dense(bins=task.protocol.bins).counts.tolist()

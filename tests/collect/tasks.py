@@ -6,11 +6,20 @@ from functools import cache
 
 from shuffledp.collect.crypto.batch import Layer
 from shuffledp.collect.crypto.keys import KeyPair
-from shuffledp.collect.task import AnswerList, Place, Task
+from shuffledp.collect.task import AnswerList, AnswerText, Place, Task
 from shuffledp.collect.task.new_task import new_task
+from shuffledp.collect.task.schema import PieceAlphabet, PieceList
+from shuffledp.histogram.text_code import Step
 
 OPENS, CLOSES = datetime(2020, 1, 1, tzinfo=UTC), datetime(2100, 1, 1, tzinfo=UTC)
 THEMES = ("dark", "light", "system")
+LETTERS = "abcdefghijklmnopqrstuvwxyz"
+
+
+def text_answers(*, longest=8, levels=8, pieces=None, characters=LETTERS, width=1, normalisation=("trim", "lower")):
+    """Answers of kind text, of few small letters by default."""
+    cut = PieceAlphabet(characters, width) if pieces is None else PieceList(list(pieces))
+    return AnswerText(longest=longest, levels=levels, pieces=cut, normalisation=[Step(step) for step in normalisation])
 
 
 @dataclass(frozen=True)
@@ -32,6 +41,7 @@ def small_task(
     users=200,
     shufflers=1,
     answers=THEMES,
+    texts=False,
     protocol="dummy-poisson",
     epsilon=1.0,
     delta=1e-6,
@@ -42,13 +52,16 @@ def small_task(
     admission="anybody",
     time_precision=3600,
 ):
-    """A task that is open for years; `addresses` is a tuple: shufflers, then the analyzer."""
+    """A task that is open for years; `addresses` is a tuple: shufflers, then the analyzer.
+
+    With `texts`, people type any short text.
+    """
     keys = tuple(KeyPair.generate() for _ in range(shufflers + 1))
     addresses = addresses or tuple(f"http://127.0.0.1:{9 + at}" for at in range(shufflers + 1))
     places = [Place(address, key.public) for address, key in zip(addresses, keys, strict=True)]
     task = new_task(
         question="Which theme do you use?",
-        answers=AnswerList(list(answers)),
+        answers=text_answers() if texts else AnswerList(list(answers)),
         users=users,
         honest_users=honest_users,
         epsilon=epsilon,
@@ -57,7 +70,7 @@ def small_task(
         analyzer=places[-1],
         opens=opens,
         closes=closes,
-        protocol=protocol,
+        protocol=None if texts else protocol,
         admission=admission,
         time_precision=time_precision,
     )

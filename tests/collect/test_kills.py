@@ -39,6 +39,15 @@ def test_after_a_hundred_kills_every_acknowledged_report_is_counted_once(tmp_pat
     assert survived.answers[None] > 0  # requests without a response were repeated
 
 
+@pytest.mark.slow
+def test_after_kills_every_message_of_every_text_is_counted_once(tmp_path):
+    """A free-text task: the sorted hashed messages of the analyzer are those that people sent."""
+    survived = after_kills(tmp_path, kills=12, batches=3, shufflers=1, texts=True)
+    assert sum(survived.kills.values()) == 12
+    assert survived.acknowledged == 3 * USERS
+    assert survived.messages >= 8 * survived.acknowledged
+
+
 @pytest.fixture
 def postgres():
     """A separate PostgreSQL server that may be killed."""

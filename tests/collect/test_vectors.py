@@ -18,6 +18,7 @@ from shuffledp.collect.reasons import Reason, Refused
 from shuffledp.collect.task import read_task, schema, task_of
 from shuffledp.collect.task.report import open_report
 from shuffledp.errors import BrokenPromiseError, TaskError
+from shuffledp.histogram.hash_family import HashFamily
 from tests.collect.crypto.hpke_by_hand import opened_by_hand
 
 ROOT = Path(__file__).parent.parent.parent
@@ -53,9 +54,8 @@ def test_tasks(vector):
     assert found.canonical == canonical
     assert found.name == vector["id"] == hashlib.sha256(canonical).hexdigest()
     assert task_of(canonical) == found
-    assert (found.protocol.bins, found.alphabet, found.padded, found.symbol_bytes) == tuple(
-        vector[field] for field in ("values", "alphabet", "padded", "symbol_bytes")
-    )
+    assert (found.protocol.bins, found.alphabet) == (int(vector["values"]), int(vector["alphabet"]))
+    assert (found.padded, found.symbol_bytes) == (vector["padded"], vector["symbol_bytes"])
     assert [found.onion_length(at) for at in range(len(found.shufflers) + 1)] == vector["onion_bytes"]
     assert found.longest_report == vector["longest_report"]
     public = [place.key for place in (*found.shufflers, found.analyzer)]
@@ -111,6 +111,52 @@ def test_answers(vector):
         assert found.bin_of(asked["answer"]) == asked["place"], asked
 
 
+@named("texts.json")
+def test_texts(vector):
+    code = task(vector["task"]).answers.code
+    assert code.symbols == vector["symbols"] == len(code.listed) + 3
+    assert [code.listed[at] for at in (0, 1, -1)] == vector["pieces"]
+    for asked in vector["texts"]:
+        assert code.normalise(asked["text"]) == asked["normalised"], asked
+        assert list(code.path(asked["text"])) == asked["path"], asked
+        values = task(vector["task"]).values_of(asked["text"])
+        assert values.tolist() == list(map(int, asked["values"])), asked
+
+
+@named("hashes.json")
+def test_hashes(vector):
+    """The family and each hash, with the sums written out."""
+    buckets, values, pieces, levels = (int(vector[name]) for name in ("buckets", "values", "pieces", "levels"))
+    family = HashFamily.of(modulus=buckets, values=values, pieces=pieces, levels=levels)
+    assert (family.seeds, family.expanded) == (int(vector["seeds"]), vector["expanded"])
+    assert levels * family.messages <= 2**62
+    for one in vector["hashes"]:
+        seed, value = int(one["seed"]), int(one["value"])
+        assert family.coefficients(np.array([seed])).tolist() == [one["coefficients"]]
+        assert family.digits_of(np.array([value])).tolist() == [one["digits"]]
+        assert value == one["digits"][0] + pieces * sum(
+            digit * buckets**at for at, digit in enumerate(one["digits"][1:])
+        )
+        if not family.expanded:
+            assert seed == sum(number * buckets**at for at, number in enumerate(one["coefficients"]))
+        products = zip(one["coefficients"], one["digits"], strict=True)
+        assert one["bucket"] == sum(number * digit for number, digit in products) % buckets
+        assert family.buckets(np.array([seed]), np.array([value])).tolist() == [one["bucket"]]
+        assert int(one["message"]) == (one["level"] * family.seeds + seed) * buckets + one["bucket"]
+        assert int(one["message"]) < levels * family.messages
+
+
+def test_there_are_hashes_and_texts_of_every_kind():
+    families = read("hashes.json")
+    assert {(vector["expanded"], vector["levels"] > 1) for vector in families} == {
+        (expanded, several) for expanded in (True, False) for several in (True, False)
+    }
+    assert {len(vector["hashes"][0]["digits"]) for vector in families} >= {1, 2, 3}
+    first = {one["path"][0] for vector in read("texts.json") for one in vector["texts"]}
+    assert {0, 1, 2} & first == {1, 2}
+    assert all(one["values"] for vector in read("texts.json") for one in vector["texts"])
+
+
 @named("lists.json")
 def test_lists(vector):
     found = task(vector["task"])
@@ -136,7 +182,7 @@ def test_reports(vector):
         block, lost = Layer(found.id, position, found.onion_length(position), pair.private_bytes).open_block(block)
         by_hand = [opened_by_hand(onion, pair.private_bytes, info(found.id, position)) for onion in by_hand]
         assert (lost, split(block, len(by_hand[0]))) == (0, by_hand)
-    assert [int.from_bytes(message) for message in by_hand] == vector["messages"]
+    assert [int.from_bytes(message) for message in by_hand] == list(map(int, vector["messages"]))
 
 
 def split(content, width):

@@ -7,14 +7,25 @@ import math
 from fractions import Fraction
 from itertools import product
 
+import numpy as np
 import pytest
+from scipy.stats import poisson
 
+from shuffledp.accounting.hashed_curve import poisson as poisson_dummies
+from shuffledp.histogram.hash_family import HashFamily
 from shuffledp.noise import Binomial, CompoundPoisson
 from shuffledp.noise.binomial import round_up_to_grid
 from shuffledp.noise.discrete_laplace import DiscreteLaplace
 from shuffledp.paper.finite_randomizer import FiniteRandomizer, shifted_delta
 from shuffledp.paper.protocol_checks import CENTRAL_TARGETS, central_delta
-from shuffledp.protocols import CATALOGUE, DummyHistogram, Histogram, PrivateCoinHistogram, SparseHistogram
+from shuffledp.protocols import (
+    CATALOGUE,
+    DummyHistogram,
+    HashedHistogram,
+    Histogram,
+    PrivateCoinHistogram,
+    SparseHistogram,
+)
 from shuffledp.protocols.central import LaplaceHistogram, StabilityHistogram
 from shuffledp.protocols.local import BassilySmith, HadamardResponse, LocalHashing, RandomizedResponse, UnaryEncoding
 from shuffledp.protocols.shuffled.amplified import AmplifiedOracle
@@ -92,6 +103,19 @@ def private_coin():
     return [(PrivateCoinHistogram(users=1, bins=2, elements=1, noise_messages=noise), truth) for noise in (3, 4)]
 
 
+def hashed():
+    """Two values whose graphs meet under one of q seeds: messages there are counted for both."""
+    rate, q, numbers = 6.0, 211, np.arange(60)
+    alone, both = poisson.pmf(numbers, rate * (1 - 1 / q)), poisson.pmf(numbers, rate / q)
+    own, other = numbers[:, None], numbers[None, :]
+    gains = [alone @ np.maximum(own + c - float(RATIO) * (other + c), 0) @ alone for c in numbers]
+    family = HashFamily.of(modulus=q, values=2)
+    return [
+        (HashedHistogram(users=1, bins=2, family=family, dummies=poisson_dummies(more * rate)), both @ gains / rate)
+        for more in (1, 1.3)
+    ]
+
+
 def amplified():
     """Its definition, for messages that are always telling."""
     truth = exact_tight_delta(EPSILON, 2.0, PEOPLE)
@@ -121,6 +145,7 @@ ORACLES = {
     StabilityHistogram: lambda: central(StabilityHistogram.for_target(CENTRAL_TARGETS["stability"])),
     BlanketHistogram: blanket,
     PrivateCoinHistogram: private_coin,
+    HashedHistogram: hashed,
     AmplifiedOracle: amplified,
     **{kind: local(kind) for kind in (BassilySmith, HadamardResponse, LocalHashing, RandomizedResponse, UnaryEncoding)},
 }

@@ -1,11 +1,12 @@
 import { checkAddress } from "./addresses.js";
 import { fingerprint, isHexadecimal } from "./bytes.js";
 import { TaskError } from "./errors.js";
+import { checkText } from "./text_code.js";
 
 /**
  * The answers that a task counts.
  * @typedef {{kind: "list", values: string[]} | {kind: "range", start: number, stop: number}
- *   | {kind: "listed-at", address: string, sha256: string, size: number}} Answers
+ *   | {kind: "listed-at", address: string, sha256: string, size: number} | import("./text_code.js").AnswerText} Answers
  */
 
 /** What is counted of people whose answer is not listed, and of those who gave none; as every release names them. */
@@ -29,8 +30,12 @@ export function isBlank(text) {
   return ONLY_SPACES.test(text);
 }
 
-/** @param {Answers} answers */
+/**
+ * How many answers are listed.
+ * @param {Answers} answers
+ */
 export function sizeOf(answers) {
+  if (answers.kind === "text") return 0;
   if (answers.kind === "range") return answers.stop - answers.start;
   return answers.kind === "list" ? answers.values.length : answers.size;
 }
@@ -49,6 +54,8 @@ export function checkAnswers(answers) {
     if (answers.start >= answers.stop || answers.stop - answers.start > MOST_ANSWERS) {
       throw new TaskError("a range of answers needs start < stop, both below 2^53, and at most 2^32 - 2 numbers");
     }
+  } else if (answers.kind === "text") {
+    checkText(answers);
   } else {
     checkAddress(answers.address, "the list of answers");
     if (!isHexadecimal(answers.sha256)) {

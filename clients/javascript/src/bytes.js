@@ -26,12 +26,12 @@ export function equal(one, other) {
 
 /**
  * A whole number in so many bytes, the largest first.
- * @param {number} number
+ * @param {number | bigint} number
  * @param {number} width
  * @returns {Uint8Array<ArrayBuffer>}
  */
 export function bigEndian(number, width) {
-  return Uint8Array.from({ length: width }, (_, at) => Math.floor(number / 256 ** (width - 1 - at)) % 256);
+  return fromHexadecimal(BigInt.asUintN(8 * width, BigInt(number)).toString(16).padStart(2 * width, "0"));
 }
 
 /**

@@ -9,6 +9,7 @@ import { fetchAnswers, post } from "./sending.js";
 
 /** @typedef {import("./journal.js").Entry} Entry */
 /** @typedef {import("./task.js").Task} Task */
+/** @typedef {import("./task.js").Message} Message */
 /** @typedef {{state: "sent" | "already sent", bytes: number, milliseconds: number, madeBefore: boolean}} Receipt */
 
 /** Whoever sends again may have given another answer; what the report holds nobody can see any more. */
@@ -56,7 +57,7 @@ export class Client {
    * Makes the report, durably in the journal before it is handed out, and shows this one time what is inside. Once
    * there is one, it is always the same, whatever the answer, and nobody can see what is inside: `messages` is null.
    * @param {unknown} value
-   * @returns {Promise<{messages: number[] | null, report: Uint8Array, time: number | null, madeBefore: boolean}>}
+   * @returns {Promise<{messages: Message[] | null, report: Uint8Array, time: number | null, madeBefore: boolean}>}
    */
   async prepare(value) {
     checkGiven(arguments);

@@ -33,14 +33,24 @@ export class ClusterSampler {
    * @returns {number[]}
    */
   draw(most, random) {
-    let number = 0;
-    for (let part = 0; part < this.parts && number <= most; part++) number += this.number.draw(random);
+    const number = this.drawNumber(most, random);
     const drawn = /** @type {number[]} */ ([]);
     for (let cluster = 0; cluster < number && drawn.length <= most; cluster++) {
       const value = below(this.values, random);
       for (let left = this.sizes === null ? 0 : this.sizes.draw(random); left >= 0; left--) drawn.push(value);
     }
     return drawn;
+  }
+
+  /**
+   * How many clusters there are; where they are more than `most`, some number above it.
+   * @param {number} most
+   * @param {import("./randomness.js").RandomBytes} random
+   */
+  drawNumber(most, random) {
+    let number = 0;
+    for (let part = 0; part < this.parts && number <= most; part++) number += this.number.draw(random);
+    return number;
   }
 }
 

@@ -4,6 +4,7 @@ import { ParameterError } from "./errors.js";
 import { REPORT_HEAD_BYTES, REPORT_ID_BYTES, REPORT_TIME_BYTES } from "./task.js";
 
 /** @typedef {import("./task.js").Task} Task */
+/** @typedef {import("./task.js").Message} Message */
 
 /** Onions that are sealed at once: WebCrypto works on several, and memory stays small. */
 const AT_ONCE = 64;
@@ -53,7 +54,7 @@ async function seal(task, text, position) {
  * One message in its layers: for the analyzer inmost, then for every shuffler but the first, to which the whole report
  * is sealed.
  * @param {Task} task
- * @param {number} message
+ * @param {Message} message
  * @returns {Promise<Uint8Array<ArrayBuffer>>}
  */
 async function sealOnion(task, message) {
@@ -65,7 +66,7 @@ async function sealOnion(task, message) {
 /**
  * The bytes that a person sends; the messages stay in the given order.
  * @param {Task} task
- * @param {number[]} messages
+ * @param {Message[]} messages
  * @param {{reportId: Uint8Array, time: number}} about the time in seconds since 1970, in the task's steps
  * @returns {Promise<Uint8Array<ArrayBuffer>>}
  */
@@ -80,8 +81,9 @@ export async function sealReport(task, messages, { reportId, time }) {
   if (messages.length < fewest || messages.length > task.mostMessages) {
     throw new ParameterError(`a report holds ${fewest} to ${task.mostMessages} messages, got ${messages.length}`);
   }
-  if (!messages.every((message) => Number.isInteger(message) && message >= 0 && message < task.symbols)) {
-    throw new ParameterError(`messages are whole numbers from 0 to ${task.symbols - 1}`);
+  const isWhole = (/** @type {Message} */ message) => typeof message === "bigint" || Number.isSafeInteger(message);
+  if (!messages.every((message) => isWhole(message) && message >= 0 && message < task.symbols)) {
+    throw new ParameterError(`messages are whole numbers from 0 to ${BigInt(task.symbols) - 1n}`);
   }
   const inside = new Uint8Array(REPORT_HEAD_BYTES + messages.length * task.onionLength(0));
   inside.set(reportId);

@@ -11,7 +11,7 @@ import { REPORT_ID_BYTES } from "./task.js";
  * @param {unknown} value
  */
 export async function newReport(task, value) {
-  const messages = messagesOf(task, task.placeOf(value));
+  const messages = messagesOf(task, await task.valuesOf(value));
   const now = Math.floor(Date.now() / 1000);
   const time = now - (now % task.timePrecision);
   const report = await sealReport(task, messages, { reportId: randomBytes(REPORT_ID_BYTES), time });

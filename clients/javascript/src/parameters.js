@@ -1,12 +1,15 @@
 import { TaskError } from "./errors.js";
 import { readNumber, shown } from "./exact.js";
+import { MOST_BUCKETS, isPrime } from "./hash_family.js";
 
 /**
  * @typedef {import("./exact.js").Dyadic} Dyadic
  * @typedef {{rate: Dyadic, sizeWeights: number[]}} ClusterLaw clusters of size s have the weight sizeWeights[s - 1]
  * @typedef {{kind: "coin", probability: Dyadic, leavesOut: boolean}
- *   | {kind: "clusters", laws: {dummies: ClusterLaw} | {pairs: ClusterLaw, lone: ClusterLaw}}} Law the noise: coins of
- *   every value, which add a message to it or leave one out, or clusters of messages
+ *   | {kind: "clusters", laws: {dummies: ClusterLaw} | {pairs: ClusterLaw, lone: ClusterLaw}}
+ *   | {kind: "hashed", buckets: number, dummies: ClusterLaw}} Law the noise: coins of every value, which add a message
+ *   to it or leave one out, clusters of messages, or dummies with random hash functions and buckets; as many of them
+ *   fit each value as the law says
  */
 
 /**
@@ -43,6 +46,12 @@ export const PROTOCOLS = Object.freeze({
   "dummy-poisson": {
     fields: ["dummies"],
     read: ({ dummies }) => ({ kind: "clusters", laws: { dummies: oneAtATime(dummies) } }),
+    padded: false,
+    kinds: 1,
+  },
+  hashed: {
+    fields: ["buckets", "dummies"],
+    read: ({ buckets, dummies }) => ({ kind: "hashed", buckets: primeBuckets(buckets), dummies: oneAtATime(dummies) }),
     padded: false,
     kinds: 1,
   },
@@ -147,6 +156,14 @@ function clusters(written, name) {
     );
   }
   return { rate, sizeWeights: weights };
+}
+
+/** @param {unknown} buckets */
+function primeBuckets(buckets) {
+  if (typeof buckets !== "number" || !(buckets >= 2 && buckets <= MOST_BUCKETS) || !isPrime(buckets)) {
+    throw new TaskError(`buckets must be a prime number up to ${MOST_BUCKETS}, got ${shown(buckets)}`);
+  }
+  return buckets;
 }
 
 /** @param {any} written */

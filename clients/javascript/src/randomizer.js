@@ -1,37 +1,38 @@
 import { ClusterSampler } from "./cluster_sampler.js";
 import { ParameterError, ShuffledpError } from "./errors.js";
+import { hashedMessages } from "./hashed_messages.js";
 import { SYSTEM, coinDigits, heads, shuffled } from "./randomness.js";
 
 /** @typedef {import("./task.js").Task} Task */
+/** @typedef {import("./task.js").Message} Message */
 /** @typedef {import("./randomness.js").RandomBytes} RandomBytes */
 
 /**
- * The messages of a person at a place, in no order that matters: their own, and their part of the noise. Where they
- * are more than `most`, at least `most` + 1 of them.
- * @typedef {(place: number, most: number, random: RandomBytes) => number[]} Randomizer
+ * The messages of a person, in no order that matters: their own, and their part of the noise. Where they are more than
+ * `most`, at least `most` + 1 of them.
+ * @template Values
+ * @typedef {(values: Values, most: number, random: RandomBytes) => Message[]} Randomizer
  */
 
 /** Drawing again is expected once in 10^13 people: whoever gets here has another task than was checked. */
 const MOST_TRIES = 100;
 
-/** Tables are made once for a task. @type {WeakMap<Task, Randomizer>} */
+/** Tables are made once for a task. @type {WeakMap<Task, Randomizer<number | bigint[]>>} */
 const RANDOMIZERS = new WeakMap();
 
 /**
- * One person's messages for an answer at a place, in random order: drawn anew where they are more than a report may
- * hold, since to leave out some would change the noise. Where reports are padded, some of them count for nothing.
+ * One person's messages for an answer, in random order: drawn anew where they are more than a report may hold, since to
+ * leave out some would change the noise. Where reports are padded, some of them count for nothing.
  * @param {Task} task
- * @param {number} place
- * @returns {number[]}
+ * @param {number | bigint[]} values the place of a listed answer, or the values of a text: those of `task.valuesOf`
+ * @returns {Message[]}
  */
-export function messagesOf(task, place, random = SYSTEM) {
-  if (!Number.isInteger(place) || place < 0 || place >= task.values) {
-    throw new ParameterError(`a place is a whole number from 0 to ${task.values - 1}`);
-  }
+export function messagesOf(task, values, random = SYSTEM) {
+  checkValues(task, values);
   let randomizer = RANDOMIZERS.get(task);
   if (randomizer === undefined) RANDOMIZERS.set(task, (randomizer = randomizerOf(task)));
   for (let tries = 0; tries < MOST_TRIES; tries++) {
-    const messages = randomizer(place, task.mostMessages, random);
+    const messages = randomizer(values, task.mostMessages, random);
     if (messages.length <= task.mostMessages) {
       while (task.padded && messages.length < task.mostMessages) messages.push(task.nothing);
       return shuffled(messages, random);
@@ -42,10 +43,28 @@ export function messagesOf(task, place, random = SYSTEM) {
 
 /**
  * @param {Task} task
- * @returns {Randomizer}
+ * @param {number | bigint[]} given
+ */
+function checkValues(task, given) {
+  if (task.code === null) {
+    if (typeof given === "number" && Number.isInteger(given) && given >= 0 && given < task.values) return;
+    throw new ParameterError(`a place is a whole number from 0 to ${task.values - 1}`);
+  }
+  const fits = (/** @type {unknown} */ value) => typeof value === "bigint" && value >= 0n && value < task.values;
+  if (!Array.isArray(given) || given.length !== task.levels || !given.every(fits)) {
+    throw new ParameterError(`a text has ${task.levels} values, one on each level`);
+  }
+}
+
+/**
+ * @param {Task} task
+ * @returns {Randomizer<any>}
  */
 function randomizerOf(task) {
-  const { law, values, users } = task;
+  const { family, law, values, users } = task;
+  if (law.kind === "hashed") {
+    return hashedMessages(/** @type {NonNullable<typeof family>} */ (family), law.dummies, users);
+  }
   if (law.kind === "coin") {
     const { leavesOut } = law;
     const digits = coinDigits(law.probability);

@@ -71,6 +71,20 @@ export function below(limit, random = SYSTEM) {
 }
 
 /**
+ * A uniform whole number below a limit of any size, in the same way.
+ * @param {bigint} limit
+ */
+export function belowLarge(limit, random = SYSTEM) {
+  const digits = (limit - 1n).toString(2).length;
+  for (;;) {
+    let drawn = 0n;
+    for (let bits = 0; bits < digits; bits += 8) drawn = drawn * 256n + BigInt(random.next());
+    drawn = BigInt.asUintN(digits, drawn);
+    if (drawn < limit) return drawn;
+  }
+}
+
+/**
  * The same things in a uniformly random order (Fisher and Yates).
  * @template T
  * @param {T[]} things are put in that order themselves

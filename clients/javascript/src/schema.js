@@ -75,21 +75,38 @@ function oneOf(words, values) {
   };
 }
 
-const KINDS = /** @type {Record<string, Record<string, Form>>} */ ({
+/**
+ * An object whose field `kind` says which fields it has.
+ * @param {string} words
+ * @param {Record<string, Record<string, Form>>} kinds
+ * @returns {Form}
+ */
+function kindsOf(words, kinds) {
+  const kind = oneOf(words, Object.keys(kinds));
+  return (part, path) => {
+    object(part, path);
+    if (!Object.hasOwn(part, "kind")) throw new TaskError(`the field \`kind\` of \`${path}\` is missing`);
+    kind(part.kind, `${path}.kind`);
+    fieldsOf({ kind, ...kinds[part.kind] })(part, path);
+  };
+}
+
+const pieces = kindsOf("alphabet or list", {
+  alphabet: { characters: text, width: whole },
+  list: { values: listOf(text) },
+});
+const answers = kindsOf("list, range, listed-at or text", {
   list: { values: listOf(text) },
   range: { start: whole, stop: whole },
   "listed-at": { address: text, sha256: text, size: whole },
+  text: {
+    longest: whole,
+    levels: whole,
+    pieces,
+    normalisation: listOf(oneOf("trim, lower, query or slash", ["trim", "lower", "query", "slash"])),
+  },
 });
-const kind = oneOf("list, range or listed-at", Object.keys(KINDS));
 const server = fieldsOf({ address: text, key: text });
-
-/** @type {Form} */
-function answers(part, path) {
-  object(part, path);
-  if (!Object.hasOwn(part, "kind")) throw new TaskError(`the field \`kind\` of \`${path}\` is missing`);
-  kind(part.kind, `${path}.kind`);
-  fieldsOf({ kind, ...KINDS[part.kind] })(part, path);
-}
 
 /**
  * Refuses a task with an unknown or a missing field, or one that is of another kind. The parameters of its protocol

@@ -1,14 +1,18 @@
 import { Places, readList, sizeOf } from "./answers.js";
 import { sha256, toHexadecimal } from "./bytes.js";
 import { canonicalBytes } from "./canonical.js";
-import { DataError, TaskError } from "./errors.js";
+import { DataError, ParameterError, TaskError } from "./errors.js";
 import { VERSION, checkFigures, readMoment } from "./figures.js";
 import { readGuarantee } from "./guarantee.js";
+import { HashFamily } from "./hash_family.js";
 import { PROTOCOLS, readLaw } from "./parameters.js";
 import { checkForm } from "./schema.js";
 import { parseStrictly } from "./strict_json.js";
+import { TextCode } from "./text_code.js";
 
 /** @typedef {import("./figures.js").Place} Place */
+/** @typedef {number | bigint} Message a bigint in tasks with hashed messages, which may be larger than 2^53 */
+/** @typedef {"not-listed" | import("./text_code.js").WhyOther} WhyOther why an answer is counted as (other) */
 
 /** What HPKE adds to a text: the sender's public key, and the tag of AES-GCM. */
 export const SEALING_BYTES = 48;
@@ -69,13 +73,28 @@ export class Task {
     this.analyzer = plain.analyzer;
     /** The noise, exactly. */
     this.law = readLaw(this.protocol.name, this.protocol.parameters);
+    /** The code that cuts texts into pieces; null where answers are listed. */
+    this.code = this.answers.kind === "text" ? new TextCode(this.answers) : null;
+    /** Values of an answer: one on each level of a text. */
+    this.levels = this.code?.levels ?? 1;
+    /** The hash functions; null where messages are not hashed. */
+    this.family = this.#hashFamily();
     if (this.answers.kind === "list") this.#places = new Places(this.answers.values);
     if (this.answers.kind === "range") this.#places = new Places(this.answers);
   }
 
-  /** Places of answers: those of the task, (other) and (none). */
+  #hashFamily() {
+    if (this.law.kind === "hashed") {
+      const [modulus, pieces] = [this.law.buckets, this.code?.symbols];
+      return new HashFamily({ modulus, values: BigInt(this.values), pieces, levels: this.levels });
+    }
+    if (this.code === null) return null;
+    throw new TaskError(`the protocol of a task with answers of kind text must be hashed, got ${this.protocol.name}`);
+  }
+
+  /** Places of answers: those of the task, (other) and (none). Of texts: how many values each level has. */
   get values() {
-    return sizeOf(this.answers) + 2;
+    return this.code === null ? sizeOf(this.answers) + 2 : Number(this.code.values); // exact: at most 2^14 times 2^48
   }
 
   /** Kinds of messages of each value: with two of them 2j is one for the value j, and 2j + 1 one less for it. */
@@ -83,9 +102,9 @@ export class Task {
     return PROTOCOLS[this.protocol.name].kinds;
   }
 
-  /** How many different messages there are. */
+  /** How many different messages there are. @returns {Message} */
   get alphabet() {
-    return this.values * this.#kinds;
+    return this.family === null ? this.values * this.#kinds : this.family.messages;
   }
 
   /** Whether every report holds exactly `mostMessages`, so that its length tells nothing. */
@@ -100,14 +119,12 @@ export class Task {
 
   /** How many different numbers messages can be, the one that counts for nothing included where there is one. */
   get symbols() {
-    return this.alphabet + Number(this.padded);
+    return this.padded ? Number(this.alphabet) + 1 : this.alphabet;
   }
 
   /** The width of a message. */
   get symbolBytes() {
-    let width = 1;
-    while (256 ** width < this.symbols) width += 1;
-    return width;
+    return Math.max(1, Math.ceil((BigInt(this.symbols) - 1n).toString(16).length / 2));
   }
 
   /**
@@ -125,7 +142,7 @@ export class Task {
 
   /** Whether the list of answers is here: in the task itself, or given with `takeAnswers`. */
   get hasAnswers() {
-    return this.#places !== null;
+    return this.#places !== null || this.code !== null;
   }
 
   /**
@@ -140,8 +157,48 @@ export class Task {
   /** @returns {Places} */
   #known() {
     if (this.#places !== null) return this.#places;
+    if (this.code !== null) throw new ParameterError("the answers of this task are texts, which have no places");
     const { address } = /** @type {{address: string}} */ (this.answers);
     throw new DataError(`the list of answers of this task is at ${address}: fetch it first, with client.loadAnswers()`);
+  }
+
+  /**
+   * What a person's messages are made of: the place of an answer, or the values of a text on all levels. It never fails
+   * because of the answer.
+   * @param {unknown} answer
+   * @returns {Promise<number | bigint[]>}
+   */
+  async valuesOf(answer) {
+    return this.code === null ? this.placeOf(answer) : this.code.valuesOf(answer);
+  }
+
+  /**
+   * The text that is counted, before it is sent: an answer after the task's normalisation, "" for no answer. Listed
+   * answers are not changed.
+   * @param {unknown} answer
+   * @returns {string | null} null if it is not valid Unicode
+   */
+  normalised(answer) {
+    if (this.code !== null) return this.code.normalised(answer);
+    return answer === null || answer === undefined ? "" : String(answer);
+  }
+
+  /**
+   * Why an answer is counted as (other); null if it is not.
+   * @param {unknown} answer
+   * @returns {WhyOther | null}
+   */
+  whyOther(answer) {
+    if (this.code !== null) return this.code.whyOther(answer);
+    return this.placeOf(answer) === this.values - 2 ? "not-listed" : null;
+  }
+
+  /**
+   * Whether an answer is counted as (other): it is not listed, or a text that is too long or has other characters.
+   * @param {unknown} answer
+   */
+  countsAsOther(answer) {
+    return this.whyOther(answer) !== null;
   }
 
   /**
@@ -161,13 +218,25 @@ export class Task {
   }
 
   /**
-   * What a message stands for: one for an answer, or one less for it; null if it counts for nothing.
-   * @param {number} message
+   * What a message stands for: one for an answer, or one less for it; null if it counts for nothing. A hashed message
+   * fits many answers: `hashOf` says what it is.
+   * @param {Message} message
    * @returns {{label: string, less: boolean} | null}
    */
   meaningOf(message) {
-    if (this.padded && message === this.nothing) return null;
-    return { label: this.labelOf(Math.floor(message / this.#kinds)), less: message % this.#kinds === 1 };
+    if (this.family !== null) throw new ParameterError("a hashed message fits many answers: use hashOf");
+    const number = Number(message);
+    if (this.padded && number === this.nothing) return null;
+    return { label: this.labelOf(Math.floor(number / this.#kinds)), less: number % this.#kinds === 1 };
+  }
+
+  /**
+   * The level of a hashed message, the seed of its hash function, and its bucket; null where messages are not hashed.
+   * @param {Message} message
+   * @returns {{level: number, seed: bigint, bucket: number} | null}
+   */
+  hashOf(message) {
+    return this.family && this.family.parts(BigInt(message));
   }
 }
 

@@ -30,7 +30,12 @@ export function split(bytes, width) {
 
 /** The number that bytes are, the largest first. */
 export function number(bytes) {
-  return bytes.reduce((sum, byte) => sum * 256 + byte, 0);
+  return Number(whole(bytes));
+}
+
+/** The same where it may be larger than 2^53. */
+function whole(bytes) {
+  return bytes.reduce((sum, byte) => sum * 256n + BigInt(byte), 0n);
 }
 
 /** A report as the first shuffler finds it, or the reason for which it refuses it. */
@@ -60,7 +65,7 @@ export async function throughHops(task, onions, keys, position) {
     onions = opened.filter((onion) => onion !== null);
     refused["cannot-be-opened"] += different.length - onions.length;
   }
-  return { messages: onions.map(number), refused };
+  return { messages: onions.map(whole), refused };
 }
 
 /** The head of a batch, and its onions. */

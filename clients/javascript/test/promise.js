@@ -29,6 +29,7 @@ export function asked(vector, { guarantee = vector.guarantee, most_messages: mos
     users: vector.users,
     honestUsers: vector.honest_users,
     values: vector.values,
+    levels: vector.levels ?? 1,
     mostMessages,
     guarantee: {
       epsilon: readDecimal(guarantee.epsilon, "epsilon"),

@@ -2,10 +2,14 @@
 import { fromHexadecimal, toHexadecimal } from "../src/bytes.js";
 import { sealReport } from "../src/envelope.js";
 import { readDecimal, readNumber } from "../src/exact.js";
+import { HashFamily } from "../src/hash_family.js";
 import { messagesOf } from "../src/randomizer.js";
 import { readTask } from "../src/task.js";
 import { Checks, failing, same } from "./checking.js";
 import { openReport, privateKey, readBatch, throughHops, unseal } from "./opening.js";
+
+/** Whole numbers, which vectors write as text from 2^53 on. */
+const large = (numbers) => numbers.map(BigInt);
 
 /** All of them; `load` gives what a file of the folder of vectors holds. */
 export async function check(load) {
@@ -23,6 +27,8 @@ export async function check(load) {
   await checkCorruptedTasks(checks, load);
   await checkNumbers(checks, load);
   await checkAnswers(checks, load, found);
+  await checkTexts(checks, load, found);
+  await checkHashes(checks, load);
   await checkReports(checks, load, found);
   await checkBatches(checks, load, found);
   for (const [name, { task, keys }] of tasks) {
@@ -38,7 +44,7 @@ async function checkTask(vector, task, keys) {
   same((await readTask(canonical)).name, vector.id, "id of the canonical bytes");
   same(await readTask(task), task, "a task that was read");
   const { values, alphabet, padded, symbol_bytes, onion_bytes, longest_report } = vector;
-  same([task.values, task.alphabet, task.padded], [values, alphabet, padded], "sizes");
+  same([...large([task.values, task.alphabet]), task.padded], [...large([values, alphabet]), padded], "sizes");
   same([task.symbolBytes, task.longestReport], [symbol_bytes, longest_report], "widths");
   same(onion_bytes.map((_, at) => task.onionLength(at)), onion_bytes, "lengths of onions");
   for (const [position, place] of [...task.shufflers, task.analyzer].entries()) {
@@ -109,6 +115,38 @@ async function checkAnswers(checks, load, found) {
   }
 }
 
+async function checkTexts(checks, load, found) {
+  for (const { task: name, symbols, texts } of await load("texts.json")) {
+    await checks.run(`texts.json: ${name}`, async () => {
+      const { task } = found(name);
+      same(task.code.symbols, symbols, "symbols");
+      for (const { text, normalised, path, values } of texts) {
+        const what = `of ${JSON.stringify(text)}`;
+        same(task.normalised(text), normalised, `the normalised form ${what}`);
+        same(task.code.path(text), path, `the path ${what}`);
+        same(await task.valuesOf(text), large(values), `the values ${what}`);
+        same(task.countsAsOther(text), path[0] === 1, `(other) instead ${what}`);
+      }
+    });
+  }
+}
+
+async function checkHashes(checks, load) {
+  for (const { name, buckets, values, pieces, levels, seeds, expanded, hashes } of await load("hashes.json")) {
+    await checks.run(`hashes.json: ${name}`, () => {
+      const family = new HashFamily({ modulus: buckets, values: BigInt(values), pieces, levels });
+      same([family.seeds, family.expanded], [BigInt(seeds), expanded], "seeds");
+      for (const { level, seed, value, digits, bucket, message } of hashes) {
+        same(family.digits, digits.length, "number of digits");
+        same(family.bucket(BigInt(seed), BigInt(value)), bucket, `bucket of ${value} under ${seed}`);
+        const parts = { level, seed: BigInt(seed), bucket };
+        same(family.message(parts), BigInt(message), "message");
+        same(family.parts(BigInt(message)), parts, "parts");
+      }
+    });
+  }
+}
+
 async function checkReports(checks, load, found) {
   for (const [at, vector] of (await load("reports.json")).entries()) {
     await checks.run(`reports.json: ${at} of ${vector.task}`, async () => {
@@ -119,7 +157,7 @@ async function checkReports(checks, load, found) {
       const digest = new Uint8Array(await crypto.subtle.digest("SHA-256", report.inside)).slice(0, 16);
       same(toHexadecimal(digest), vector.digest, "digest");
       const { messages, refused } = await throughHops(task, report.onions, keys, 1);
-      same(messages, vector.messages, "messages");
+      same(messages, large(vector.messages), "messages");
       same(refused, { repeated: 0, "cannot-be-opened": 0 }, "refused");
     });
   }
@@ -140,9 +178,9 @@ async function checkBatches(checks, load, found) {
       same([batch.taskId, batch.batchId, batch.position], [task.name, vector.batch_id, vector.position], "head");
       same([batch.number, batch.onions.length], [vector.number, vector.number], "number");
       const { messages, refused } = await throughHops(task, batch.onions, keys, batch.position);
-      const counted = messages.filter((message) => message < task.alphabet).sort((one, other) => one - other);
-      same(counted, vector.messages_at_the_end, "messages");
-      const nothing = messages.filter((message) => task.padded && message === task.nothing).length;
+      const counted = messages.filter((message) => message < task.alphabet).sort((one, other) => Number(one - other));
+      same(counted, large(vector.messages_at_the_end), "messages");
+      const nothing = messages.filter((message) => task.padded && message === BigInt(task.nothing)).length;
       same(nothing, vector.nothing_at_the_end, "messages that count for nothing");
       const all = { ...refused, "not-a-message": messages.length - counted.length - nothing };
       same(Object.fromEntries(Object.entries(all).filter(([, times]) => times)), vector.refused, "refused");
@@ -152,14 +190,14 @@ async function checkBatches(checks, load, found) {
 
 /** What is sealed here is opened by the hops in their order, and by no other key, task or position. */
 async function checkSealing(task, keys) {
-  const messages = messagesOf(task, task.values - 2);
+  const messages = messagesOf(task, task.code === null ? task.values - 2 : await task.valuesOf("a"));
   const reportId = Uint8Array.from({ length: 16 }, (_, at) => at);
   const time = 500_000 * task.timePrecision;
   const sealed = await sealReport(task, messages, { reportId, time });
   same(sealed.length, 72 + messages.length * task.onionLength(0), "length");
   const report = await openReport(task, sealed, keys[0]);
   same([report.reportId, report.time], [toHexadecimal(reportId), time], "head");
-  same((await throughHops(task, report.onions, keys, 1)).messages, messages, "messages");
+  same((await throughHops(task, report.onions, keys, 1)).messages, large(messages), "messages");
   same(new Set(report.onions.map(toHexadecimal)).size, messages.length, "different onions");
   same(await unseal(task, sealed, keys[0], 1), null, "at another position");
   same(await unseal(task, sealed, keys[1], 0), null, "with another key");

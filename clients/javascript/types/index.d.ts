@@ -86,7 +86,7 @@ export interface CheckedPromise {
 /** A report that is in the journal, and what is inside, if it was made just now. */
 export interface Prepared {
   /** The messages, in the order in which they are sealed; null if the report was made before. */
-  messages: number[] | null;
+  messages: Message[] | null;
   /** The sealed report, as it is sent. */
   report: Uint8Array;
   /** The time in it, in seconds since 1970 and whole steps; null if the report was made before. */
@@ -108,6 +108,15 @@ export interface Receipt {
 /** Reads a task; refuses whatever is not exactly as the wire format says. */
 export declare function readTask(source: Task | string | Uint8Array | ArrayBuffer): Promise<Task>;
 
+/** The number of a message: a bigint in tasks with hashed messages, which may be larger than 2^53. */
+export type Message = number | bigint;
+
+/**
+ * Why an answer is counted as (other): it is not listed; or, of a text, it is not Unicode, has too many bytes, or has
+ * characters or more pieces than the code allows.
+ */
+export type WhyOther = "not-listed" | "not-unicode" | "too-long" | "not-in-code";
+
 /** The fraction numerator / 2^power, in lowest terms, and the double that it is. */
 export interface Dyadic {
   readonly numerator: bigint;
@@ -121,13 +130,42 @@ export interface ClusterLaw {
   readonly sizeWeights: readonly number[];
 }
 
-/** The noise: coins of every value, which add a message to it or leave one out, or clusters of messages. */
+/**
+ * The noise: coins of every value, which add a message to it or leave one out; clusters of messages; or dummies with
+ * random hash functions and buckets.
+ */
 export type Law =
   | { readonly kind: "coin"; readonly probability: Dyadic; readonly leavesOut: boolean }
   | {
       readonly kind: "clusters";
       readonly laws: { readonly dummies: ClusterLaw } | { readonly pairs: ClusterLaw; readonly lone: ClusterLaw };
-    };
+    }
+  | { readonly kind: "hashed"; readonly buckets: number; readonly dummies: ClusterLaw };
+
+/** A step of the normalisation of texts: spaces at both ends, small letters, ? and # with what follows, last slashes. */
+export type Step = "trim" | "lower" | "query" | "slash";
+
+/** The public code that cuts a text into pieces. */
+export interface TextCode {
+  /** The most pieces of a text. */
+  readonly levels: number;
+  /** The most bytes of a text, in UTF-8. */
+  readonly longest: number;
+  /** How many symbols a level has: the end, (other), (none) and the pieces. */
+  readonly symbols: number;
+  /** The symbols of an answer on all levels. */
+  path(answer: unknown): number[];
+}
+
+/** The public hash functions. */
+export interface HashFamily {
+  /** The number of buckets, a prime. */
+  readonly modulus: number;
+  /** The number of hash functions. */
+  readonly seeds: bigint;
+  /** The bucket of a value under a seed. */
+  bucket(seed: bigint, value: bigint): number;
+}
 
 /** A question, who may answer what, the noise, and the servers with their keys. */
 export declare class Task {
@@ -137,7 +175,18 @@ export declare class Task {
   readonly answers:
     | { readonly kind: "list"; readonly values: readonly string[] }
     | { readonly kind: "range"; readonly start: number; readonly stop: number }
-    | { readonly kind: "listed-at"; readonly address: string; readonly sha256: string; readonly size: number };
+    | { readonly kind: "listed-at"; readonly address: string; readonly sha256: string; readonly size: number }
+    | {
+        readonly kind: "text";
+        /** The most bytes of a text, in UTF-8. */
+        readonly longest: number;
+        /** The most pieces of a text. */
+        readonly levels: number;
+        readonly pieces:
+          | { readonly kind: "alphabet"; readonly characters: string; readonly width: number }
+          | { readonly kind: "list"; readonly values: readonly string[] };
+        readonly normalisation: readonly Step[];
+      };
   readonly protocol: { readonly name: string; readonly parameters: Readonly<Record<string, unknown>> };
   /** The noise, exactly. */
   readonly law: Law;
@@ -162,16 +211,22 @@ export declare class Task {
   /** The id in hexadecimal digits: what is pinned. */
   readonly name: string;
   readonly canonical: Uint8Array;
-  /** Places of answers: those of the task, (other) and (none). */
+  /** Places of answers: those of the task, (other) and (none). Of texts: how many values each level has. */
   readonly values: number;
+  /** The code that cuts texts into pieces; null where answers are listed. */
+  readonly code: TextCode | null;
+  /** Values of an answer: one on each level of a text, and one of a listed answer. */
+  readonly levels: number;
+  /** The hash functions; null where messages are not hashed. */
+  readonly family: HashFamily | null;
   /** How many different messages there are. */
-  readonly alphabet: number;
+  readonly alphabet: Message;
   /** Whether every report holds exactly `mostMessages`. */
   readonly padded: boolean;
   /** The number of a message that counts for nothing, in padded reports. */
-  readonly nothing: number;
+  readonly nothing: Message;
   /** How many different numbers messages can be, the one that counts for nothing included where there is one. */
-  readonly symbols: number;
+  readonly symbols: Message;
   /** The width of a message. */
   readonly symbolBytes: number;
   /** Bytes of a message in its layers, as the hop at this position opens it; at 0 as it is in a report. */
@@ -182,12 +237,29 @@ export declare class Task {
   readonly hasAnswers: boolean;
   /** Takes the file that the list of answers is kept in, if it has the right fingerprint; `loadAnswers` fetches it. */
   takeAnswers(content: Uint8Array): Promise<void>;
-  /** Where an answer is counted; every answer has a place. */
+  /** What a person's messages are made of: the place of an answer, or the values of a text on all levels. */
+  valuesOf(answer: unknown): Promise<number | bigint[]>;
+  /**
+   * The text that is counted, to show before it is sent: an answer after the task's normalisation, "" for no answer,
+   * null for text that is not Unicode. Listed answers are not changed.
+   */
+  normalised(answer: unknown): string | null;
+  /** Whether an answer is counted as (other); no answer is not. */
+  countsAsOther(answer: unknown): boolean;
+  /** Why an answer is counted as (other); null if it is not. */
+  whyOther(answer: unknown): WhyOther | null;
+  /** Where an answer is counted; every answer has a place, but in tasks with texts. */
   placeOf(answer: unknown): number;
   /** The answer that is counted at a place. */
   labelOf(place: number): string;
-  /** What a message stands for: one for an answer, or one less for it; null if it counts for nothing. */
-  meaningOf(message: number): { label: string; less: boolean } | null;
+  /**
+   * What a message stands for: one for an answer, or one less for it; null if it counts for nothing.
+   *
+   * @throws ParameterError where messages are hashed, and so fit many answers: use `hashOf`
+   */
+  meaningOf(message: Message): { label: string; less: boolean } | null;
+  /** The level of a hashed message, the seed of its hash function, and its bucket; null where they are not hashed. */
+  hashOf(message: Message): { level: number; seed: bigint; bucket: number } | null;
 }
 
 /** What a journal holds of one task; the bytes are there only until it is known what became of them. */

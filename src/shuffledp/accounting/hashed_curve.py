@@ -24,7 +24,6 @@ grow from nothing and bounds what each step adds (docs/proofs/hashed-histogram.m
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -45,7 +44,7 @@ _MOST_STEPS = 200.0
 """The most steps w of the random walk. With more, nothing useful is left of the bound."""
 
 _NEGLIGIBLE = 1e-25
-"""The probability of a position of the random walk from which on its delta counts as 1."""
+"""Positions of the random walk that are less likely count as if they revealed everything."""
 
 
 def poisson(rate: float) -> CompoundPoisson:
@@ -123,11 +122,10 @@ class HashedCurve:
 
     def _bound(self, epsilon: float, fewest: int) -> float:
         """The bound of the module's docstring, with a = fewest."""
-        ratio, total, counted = 1 + self.values / fewest, self._rare(fewest), 0.0
-        for position, probability in _walk(self._steps, self._steps * ratio):
-            counted += probability
-            total += probability * self._separate_at(epsilon + position * math.log(ratio))
-        return (total + max(0.0, 1 - counted)) * (1 + WINDOW_SUM)
+        ratio = 1 + self.values / fewest
+        walk, beyond = _walk(self._steps, self._steps * ratio)
+        total = sum(chance * self._separate_at(epsilon + position * math.log(ratio)) for position, chance in walk)
+        return (total + beyond + self._rare(fewest)) * (1 + WINDOW_SUM)
 
     def _separate_at(self, epsilon: float) -> float:
         """The curve of graphs that do not meet; 1 - e^epsilon + e^epsilon delta(-epsilon) for a negative epsilon."""
@@ -136,10 +134,11 @@ class HashedCurve:
         return 1 - math.exp(epsilon) * (1 - self._separate.delta(-epsilon))
 
 
-def _walk(up: float, down: float) -> Iterator[tuple[int, float]]:
-    """The positions U - D of a random walk with their probabilities, but for those that are negligible."""
+def _walk(up: float, down: float) -> tuple[list[tuple[int, float]], float]:
+    """The positions U - D of a random walk with their probabilities, and the probability of all others."""
     ups, downs = (poisson(mean).window for mean in (up, down))
     chances = np.convolve(ups.pmf, downs.pmf[::-1])
-    for at, chance in enumerate(chances.tolist(), ups.first - downs.last):
-        if chance > _NEGLIGIBLE:
-            yield at, chance
+    usual = chances > _NEGLIGIBLE
+    positions = ups.first - downs.last + np.flatnonzero(usual)
+    outside = sum(window.mass_below + window.mass_above for window in (ups, downs))
+    return list(zip(positions.tolist(), chances[usual].tolist(), strict=True)), float(chances[~usual].sum()) + outside

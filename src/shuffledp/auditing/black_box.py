@@ -32,6 +32,7 @@ from shuffledp.errors import ParameterError
 from shuffledp.formatting import share_at_least, share_at_most
 from shuffledp.histogram.shuffle import CentralProtocol, ShuffledProtocol, shuffle
 from shuffledp.paper.pairs import Pair
+from shuffledp.protocols.protocol import decoded
 from shuffledp.randomness import generator
 from shuffledp.validation import open_probability, real, whole
 
@@ -165,8 +166,8 @@ def shuffled_messages(protocol: ShuffledProtocol[Any]) -> Mechanism:
 
 
 def tallied_messages(protocol: ShuffledProtocol[Any]) -> Mechanism:
-    """The tally of the messages, for protocols with too many messages to compare, such as hashes."""
-    return lambda values, *, rng: protocol.tally(protocol.randomize(values, rng=rng)).as_dict()
+    """The tally of the messages, for protocols with too many messages to compare; hashes are decoded."""
+    return lambda values, *, rng: decoded(protocol, protocol.tally(protocol.randomize(values, rng=rng))).as_dict()
 
 
 def released_counts(protocol: CentralProtocol) -> Mechanism:

@@ -169,6 +169,7 @@ def count(
     json: given.Json = False,
     explain: given.Explain = False,
     top: given.Top = None,
+    block: given.Block = None,
     engine: EngineName = None,
     master: Master = None,
 ) -> None:
@@ -196,10 +197,12 @@ def count(
     from shuffledp.collect.crypto.keys import read_key
     from shuffledp.collect.task import read_task
     from shuffledp.explain.files import check_writable
+    from shuffledp.release.hidden import Blocklist, hide
     from shuffledp.validation import whole
 
     whole("top", 1 if top is None else top)
     check_ledger(ledger)
+    blocked = None if block is None else Blocklist.read(block)
     inputs = [*find_tables(files), task, key, *([] if ledger is None else [ledger])]
     for path in out:
         check_writable(path)
@@ -222,7 +225,7 @@ def count(
     for note in _refused_notes(found.refused, found.refused_batches, "not released"):
         print_note(note)
     try:
-        publish(found.release, out=out, top=top, as_json=json, explain=explain)
+        publish(hide(found.release, blocked), out=out, top=top, as_json=json, explain=explain)
     except BaseException as error:
         if ledger is not None:
             error.add_note("the task is entered in the ledger and counts as spent, once for all its releases")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from contextlib import nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, cast
@@ -56,6 +57,12 @@ def run(
     stop: given.To = None,
     date_format: given.DateFormat = None,
     other: given.Other = False,
+    free_text: given.FreeText = None,
+    alphabet: given.Alphabet = None,
+    pieces: given.Pieces = None,
+    normalise: given.Normalise = None,
+    levels: given.Levels = None,
+    width: given.Width = None,
     trust: given.Trust = "shuffler",
     protocol: given.ProtocolName = None,
     estimator: given.Estimator = None,
@@ -67,6 +74,7 @@ def run(
     ranges: given.Ranges = False,
     beta: given.Beta = 0.05,
     top: given.Top = None,
+    block: given.Block = None,
     evaluate: Annotated[
         bool, flag("--evaluate", "NOT PRIVATE: add the true error, for tests on data you own.", panel=RESULT)
     ] = False,
@@ -101,11 +109,15 @@ def run(
     from shuffledp.cli.release_output import parse_shares, publish
     from shuffledp.data import find_files
     from shuffledp.explain.files import check_writable
+    from shuffledp.release.hidden import NOT_WITH_BLOCK, Blocklist, hide
     from shuffledp.release.private_histogram import private_histogram
     from shuffledp.validation import whole
 
     whole("top", 1 if top is None else top)
     check_ledger(ledger)
+    blocked = None if block is None else Blocklist.read(block)
+    if blocked is not None and (evaluate or values_per_person > 1):
+        raise ParameterError(NOT_WITH_BLOCK)  # before a release is spent
     shares = None if quantiles is None else parse_shares(quantiles)
     data = find_files(files, delimiter=delimiter, encoding=encoding, format=format)
     if data.passed_over:
@@ -116,6 +128,13 @@ def run(
         refuse_same(path, [*inputs, *([] if ledger is None else [ledger])], "an output")
     refuse_repeated(out or [])
     keep_existing(out or [], force=force)
+    texts = given.text_choices(
+        free_text, alphabet=alphabet, pieces=pieces, normalise=normalise, levels=levels, width=width
+    )
+    if texts is not None:
+        from shuffledp.cli.texts import check_options, run_texts
+
+        _check_alone(locals(), check_options)
     possible = read_possible_values(
         column,
         lists=domain or [],
@@ -131,37 +150,84 @@ def run(
     release = None
     try:
         with ProgressBar() as progress, quiet_start() if engine == "spark" else nullcontext():
-            release = private_histogram(
-                data,
-                column=column if len(column) > 1 else column[0],
-                epsilon=epsilon,
-                delta=delta,
-                user=user,
-                values_per_person=values_per_person,
-                count_capped=count_capped,
-                where=where,
-                drop_missing=drop_missing,
-                domain=possible,
-                other=other,
-                trust=cast("TrustName", trust),
-                protocol=cast("ReleaseName | None", protocol),
-                estimator=cast("EstimatorName | None", estimator),
-                messages=messages,
-                consistent=consistent,
-                quantiles=shares,
-                ranges=ranges,
-                beta=beta,
-                evaluate=evaluate,
-                ledger=ledger,
-                engine=cast("EngineName | None", engine),
-                master=master,
-                progress=progress,
+            release = (
+                run_texts(
+                    data,
+                    texts=texts,
+                    column=column,
+                    epsilon=epsilon,
+                    delta=delta,
+                    user=user,
+                    drop_missing=drop_missing,
+                    beta=beta,
+                    evaluate=evaluate,
+                    ledger=ledger,
+                    engine=engine,
+                    master=master,
+                    progress=progress,
+                )
+                if texts is not None
+                else private_histogram(
+                    data,
+                    column=column if len(column) > 1 else column[0],
+                    epsilon=epsilon,
+                    delta=delta,
+                    user=user,
+                    values_per_person=values_per_person,
+                    count_capped=count_capped,
+                    where=where,
+                    drop_missing=drop_missing,
+                    domain=possible,
+                    other=other,
+                    trust=cast("TrustName", trust),
+                    protocol=cast("ReleaseName | None", protocol),
+                    estimator=cast("EstimatorName | None", estimator),
+                    messages=messages,
+                    consistent=consistent,
+                    quantiles=shares,
+                    ranges=ranges,
+                    beta=beta,
+                    evaluate=evaluate,
+                    ledger=ledger,
+                    engine=cast("EngineName | None", engine),
+                    master=master,
+                    progress=progress,
+                )
             )
-        publish(release, out=out or [], top=top, as_json=json, explain=explain)
+        publish(hide(release, blocked), out=out or [], top=top, as_json=json, explain=explain)
     except BaseException as error:
         if ledger is not None and release is not None:
             error.add_note("the release was entered in the ledger and counts as spent")
         raise
+
+
+_NOT_FOR_TEXTS = (
+    "domain",
+    "edges",
+    "by",
+    "start",
+    "stop",
+    "date_format",
+    "other",
+    "where",
+    "count_capped",
+    "estimator",
+)
+_NOT_FOR_TEXTS_OF_RUN = ("consistent", "quantiles", "ranges")
+"""Options that are not for free text."""
+
+
+def _check_alone(options: dict[str, Any], check: Callable[[dict[str, Any]], None]) -> None:
+    """Refuse options that are not for free text."""
+    names = (*_NOT_FOR_TEXTS, *_NOT_FOR_TEXTS_OF_RUN)
+    check(
+        {
+            **{name: options.get(name) for name in names},
+            "values_per_person": options["values_per_person"] > 1,
+            "trust": options["trust"] != "shuffler",
+            "protocol": options["protocol"] not in (None, "hashed"),
+        }
+    )
 
 
 SIMULATE_EXAMPLE = "shuffledp simulate people.csv --column theme --epsilon 1 --delta 1e-6"
@@ -186,6 +252,12 @@ def simulate(
     stop: given.To = None,
     date_format: given.DateFormat = None,
     other: given.Other = False,
+    free_text: given.FreeText = None,
+    alphabet: given.Alphabet = None,
+    pieces: given.Pieces = None,
+    normalise: given.Normalise = None,
+    levels: given.Levels = None,
+    width: given.Width = None,
     trust: given.Trust = "shuffler",
     protocol: given.ProtocolName = None,
     estimator: given.Estimator = None,
@@ -210,6 +282,13 @@ def simulate(
 
     data = find_files(files, delimiter=delimiter, encoding=encoding, format=format)
     inputs = [Path(path) for path in data.paths]
+    texts = given.text_choices(
+        free_text, alphabet=alphabet, pieces=pieces, normalise=normalise, levels=levels, width=width
+    )
+    if texts is not None:
+        from shuffledp.cli.texts import check_options, show_texts, simulated_texts
+
+        _check_alone(locals(), check_options)
     possible = read_possible_values(
         column,
         lists=domain or [],
@@ -222,6 +301,23 @@ def simulate(
         outputs=[],
         delimiter=delimiter,
     )
+    if texts is not None:
+        with ProgressBar() as progress:
+            found = simulated_texts(
+                data,
+                texts=texts,
+                column=column,
+                epsilon=epsilon,
+                delta=delta,
+                trials=trials,
+                seed=seed,
+                user=user,
+                drop_missing=drop_missing,
+                beta=beta,
+                progress=progress,
+            )
+        show_texts(found, top=None, as_json=json, explain=explain)
+        return
     with ProgressBar() as progress:
         result = simulated(
             data,

@@ -12,14 +12,18 @@ from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from pathlib import Path
-from typing import Annotated, Any, NamedTuple
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import typer
 
 from shuffledp.errors import DataError, ParameterError, TaskError
 
+if TYPE_CHECKING:
+    from shuffledp.histogram.text_code import TextCode
+    from shuffledp.protocols.text_codes import TextChoices
+
 # panels of the help; options without a panel come first
-ROWS, PROTOCOL, RESULT, PLACE = "Rows and values", "Protocol", "Result", "Where it runs"
+ROWS, TEXTS, PROTOCOL, RESULT, PLACE = "Rows and values", "Free text", "Protocol", "Result", "Where it runs"
 
 
 class CommandGroup(NamedTuple):
@@ -103,6 +107,41 @@ Format = Annotated[
     option("NAME", "csv, tsv, jsonl, parquet or arrow; default: by file name, csv for -.", panel=ROWS),
 ]
 
+FreeText = Annotated[
+    int | None,
+    option(
+        "BYTES",
+        "Any text of at most this length: find the texts that many people share.",
+        name="--free-text",
+        panel=TEXTS,
+        parser=whole_number,
+    ),
+]
+Alphabet = Annotated[
+    str | None,
+    option(
+        "NAME|CHARACTERS",
+        "Characters of the texts: letters, words, host, text, url, or the characters themselves; default: text.",
+        panel=TEXTS,
+    ),
+]
+Pieces = Annotated[
+    Path | None,
+    option("FILE", "Public list of frequent pieces of the texts, one per line.", panel=TEXTS),
+]
+Normalise = Annotated[
+    str | None,
+    option("STEPS", "Some of trim,lower,query,slash, or none; default: trim,lower.", panel=TEXTS),
+]
+Levels = Annotated[
+    int | None,
+    option("NUMBER", "The most pieces of a text; default: enough for its length.", panel=TEXTS, parser=whole_number),
+]
+Width = Annotated[
+    int | None,
+    option("NUMBER", "Characters of a piece; default: the smallest detection limit.", panel=TEXTS, parser=whole_number),
+]
+
 Trust = Annotated[
     str,
     option(
@@ -145,6 +184,10 @@ Top = Annotated[
     ),
 ]
 Force = Annotated[bool, flag("--force", "Overwrite existing files.", panel=RESULT)]
+Block = Annotated[
+    Path | None,
+    option("FILE", "Hide texts that contain a line of this file, ignoring case; =WORD: the whole text.", panel=RESULT),
+]
 Explain = Annotated[bool, flag("--explain", "Print the details too.", panel=RESULT)]
 Json = Annotated[bool, flag("--json", "Print the whole result as JSON.", panel=RESULT)]
 Figure = Annotated[Path | None, option("FILE", "Draw a figure: .svg, .png or .pdf.", panel=RESULT)]
@@ -264,6 +307,43 @@ def moment_of(text: str, *, name: str, after: datetime) -> datetime:
 def _length(text: str) -> timedelta | None:
     found = _LENGTH.fullmatch(text.strip())
     return timedelta(seconds=int(found[1]) * _UNITS[found[2]]) if found else None
+
+
+def text_choices(
+    free_text: int | None,
+    *,
+    alphabet: str | None = None,
+    pieces: Path | None = None,
+    normalise: str | None = None,
+    levels: int | None = None,
+    width: int | None = None,
+) -> TextChoices | None:
+    """The choices of a code for texts; None without --free-text."""
+    more = {"alphabet": alphabet, "pieces": pieces, "normalise": normalise, "levels": levels, "width": width}
+    if free_text is None:
+        if given := [name for name, value in more.items() if value is not None]:
+            raise ParameterError(f"{given[0]} must be given with --free-text, which has the length of the texts")
+        return None
+    from shuffledp.protocols.text_codes import NORMALISATION, TextChoices, parse_normalisation, read_pieces
+
+    steps = () if normalise == "none" else tuple((normalise or "").split(","))
+    return TextChoices(
+        longest=free_text,
+        alphabet=alphabet,
+        pieces=() if pieces is None else read_pieces(pieces),
+        normalisation=NORMALISATION if normalise is None else parse_normalisation(steps),
+        levels=levels,
+        width=width,
+    )
+
+
+def text_code(
+    free_text: int, *, users: int, epsilon: float, delta: float, honest_users: int | None = None, **choices: Any
+) -> TextCode:
+    """The code for texts of these options, with the smallest detection limit for this number of people."""
+    chosen = text_choices(free_text, **choices)
+    assert chosen is not None
+    return chosen.search(users=users, epsilon=epsilon, delta=delta, honest_users=honest_users).code
 
 
 def check_ledger(path: Path | None) -> None:

@@ -6,6 +6,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
+from shuffledp.cli import options as given
 from shuffledp.cli.options import RESULT, flag, option, whole_number
 from shuffledp.errors import ParameterError
 
@@ -145,6 +146,7 @@ def analyzer(
     join: Annotated[
         bool, flag("--join", "Each release counts all batches so far instead of one batch.", panel=RESULT)
     ] = False,
+    block: given.Block = None,
     processes: Annotated[
         int | None,
         option("NUMBER", "Processes that decrypt messages; default: one per core.", parser=whole_number),
@@ -179,6 +181,7 @@ def analyzer(
         join=join,
         processes=processes,
         operator=operator or (),
+        block=block,
     )
     read_settings().check()
     serve(partial(app_from, read_settings), port=port, host=host, certificate=tls)

@@ -171,6 +171,11 @@ class People:
             seen.append(reported.renamed(self._labels_without_value[reported.symbols]))
         return Tally.join(seen)
 
+    def named(self) -> Iterator[tuple[list[Any], NDArray[np.int64]]]:
+        """Return the labels of all values of people, and the true number of people of each, in batches."""
+        for labels, people in self._engine.counts():
+            yield self._kind.labels(labels), people
+
     def count_uncapped(self) -> None:
         """Count all values of everybody, if they are listed: those outside a list are refused before a release."""
         if self.source.cap is None:

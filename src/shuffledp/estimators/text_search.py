@@ -14,7 +14,7 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from shuffledp.estimators.text_tests import TextTests
+from shuffledp.estimators.text_tests import TextTests, is_tested
 from shuffledp.histogram.text_code import END, FIRST_PIECE, NONE, OTHER, TextCode
 from shuffledp.progress import Progress, quiet
 
@@ -61,21 +61,22 @@ def search(code: TextCode, tests: TextTests, counts: LevelCounts, *, risk: float
     for level in range(code.levels):
         progress("search", level / code.levels)
         last = level == code.levels - 1
-        _count_again(code, counts, level, ended)
-        begun = _just_ended(code, counts, level, starts)
+        begun = _just_ended(level, starts)
+        continued = [path for path in starts if code.continues(path)]
+        shorter = [one for path, one in begun.items() if level and not code.continues(path[:level])]
+        _count_ended(code, counts, level, ended + shorter)  # the others are counted with their continuations
+        ended += begun.values()
+        pieces = len(continued) * (code.symbols - FIRST_PIECE)
         found.candidates[level] = len(begun)
-        starts = [path for path in starts if code.continues(path)]
-        pieces = len(starts) * (code.symbols - FIRST_PIECE)
-        found.compared.append(pieces + len(ended) + len(begun))
-        ended += begun
+        found.compared.append(pieces + len(ended))
         if last:
             found.candidates[level + 1] = pieces
             threshold = tests.whole(level + 1, candidates=pieces, risk=risk)
         else:
             threshold = tests.prefix
-        passed = list(_continued(code, counts, level, starts, threshold))
+        passed = list(_continued(code, counts, level, continued, threshold, begun))
         if last:
-            ended += [Ended(path, len(path), total) for path, total in passed if code.is_text(path)]
+            ended += [Ended(path, len(path), total) for path, total in passed]
         else:
             ended = [one for one in ended if _keeps(tests, level, one)]
             starts = [path for path, _ in passed]
@@ -86,38 +87,49 @@ def search(code: TextCode, tests: TextTests, counts: LevelCounts, *, risk: float
     return found
 
 
-def _count_again(code: TextCode, counts: LevelCounts, level: int, ended: list[Ended]) -> None:
-    """Add the counts of texts that ended on earlier levels."""
+def _just_ended(level: int, starts: list[tuple[int, ...]]) -> dict[tuple[int, ...], Ended]:
+    """The texts that can end on this level by their path; on the first level (other) and (none)."""
+    paths = [(OTHER,), (NONE,)] if not level else [(*path, END) for path in starts]
+    return {path: Ended(path, level, 0) for path in paths}
+
+
+def _count_ended(code: TextCode, counts: LevelCounts, level: int, ended: list[Ended]) -> None:
+    """Add the counts of this level to those of texts that have ended."""
     if not ended:
         return
-    values = [code.parent(one.symbols) * code.symbols + END for one in ended]
+    for one in ended:
+        one.symbols += (END,) * (level + 1 - len(one.symbols))
+    values = [code.parent(one.symbols[:-1]) * code.symbols + END for one in ended]
     for one, count in zip(ended, counts.count(level, np.array(values)).tolist(), strict=True):
-        one.symbols += (END,)
         one.total += count
 
 
-def _just_ended(code: TextCode, counts: LevelCounts, level: int, starts: list[tuple[int, ...]]) -> list[Ended]:
-    """The texts that can end on this level, with their counts; on the first level (other) and (none)."""
-    paths = [(OTHER,), (NONE,)] if not level else [(*path, END) for path in starts if code.is_text(path)]
-    values = [code.parent(path[:-1]) * code.symbols + path[-1] for path in paths]
-    totals = counts.count(level, np.array(values, dtype=np.int64)).tolist()
-    return [Ended(path, level, total) for path, total in zip(paths, totals, strict=True)]
-
-
 def _continued(
-    code: TextCode, counts: LevelCounts, level: int, starts: list[tuple[int, ...]], threshold: int
+    code: TextCode,
+    counts: LevelCounts,
+    level: int,
+    starts: list[tuple[int, ...]],
+    threshold: int,
+    begun: dict[tuple[int, ...], Ended],
 ) -> Iterator[tuple[tuple[int, ...], int]]:
-    """The continued prefixes that reach a threshold and are the start of some text, with their counts."""
+    """The continued prefixes that reach a threshold and are the start of some text, with their counts.
+
+    Texts that end here have their counts beside those of their continuations.
+    """
     for at in range(0, len(starts), _PARENTS_AT_ONCE):
         block = starts[at : at + _PARENTS_AT_ONCE]
         supports = counts.supports(level, np.array([code.parent(path) for path in block]))
-        supports[:, :FIRST_PIECE] = -1
-        for row, symbol in np.argwhere(supports >= threshold).tolist():
-            path = (*block[row], symbol)
+        for row, path in enumerate(block):
+            for symbol in (END, OTHER, NONE):
+                if (ending := begun.get((*path, symbol))) is not None:
+                    ending.total = int(supports[row, symbol])
+        for row, symbol in np.argwhere(supports[:, FIRST_PIECE:] >= threshold).tolist():
+            path = (*block[row], FIRST_PIECE + symbol)
             if code.starts_text(path):
-                yield path, int(supports[row, symbol])
+                yield path, int(supports[row, FIRST_PIECE + symbol])
 
 
 def _keeps(tests: TextTests, level: int, one: Ended) -> bool:
     """Whether an ended text is counted on one more level; (other) and (none) always are."""
-    return not one.length or one.total >= tests.ended(level - one.length + 1)
+    copies = level - one.length + 1
+    return not one.length or not is_tested(copies) or one.total >= tests.ended(copies)

@@ -15,7 +15,8 @@ A walk through the tree of prefixes uses three tests, each a threshold on such a
     prefix      a prefix is continued if its count is one that a prefix nobody holds has with probability at most
                 1 / (4 pieces). Every continued prefix then has at most 1/4 false continuations on average, whatever
                 the data: a third more work at most. The threshold is known before the release.
-    ended text  its count on the first levels is one that a text nobody holds has with probability at most 1/64.
+    ended text  its count on its first 1, 2, 4, ... levels is one that a text nobody holds has with probability at most
+                1/64.
     whole text  it is reported if its count on all its levels is one that a text nobody holds has with probability at
                 most the group's part of the risk, divided by the number of candidates in its group. A group is all
                 texts of k pieces. The number of its candidates is known before any count of a whole text is.
@@ -34,16 +35,18 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from functools import cached_property, lru_cache
+from functools import cached_property, lru_cache, partial
 
 import numpy as np
 from numpy.typing import NDArray
 
 from shuffledp.estimators.base import first_high, last_low
 from shuffledp.estimators.hashed_values import HashedValues
-from shuffledp.estimators.supports import exceeds
-from shuffledp.noise import CompoundPoisson, IntegerDistribution
+from shuffledp.estimators.supports import Block, exceeds
+from shuffledp.noise import IntegerDistribution
 from shuffledp.noise.binomial import Matches
+from shuffledp.noise.distribution import TAIL
+from shuffledp.noise.poisson import Poisson
 from shuffledp.noise.sum import Sum
 
 FALSE_PER_PREFIX = 0.25
@@ -77,14 +80,15 @@ class CopiedValues(HashedValues):
 
     def _distribution(self, count: int) -> Sum:
         people = Matches(trials=self.copies * (self.people - count), buckets=self.family.modulus)
-        rate = self.dummies.rate * self.copies
-        return Sum(people, CompoundPoisson(rate=rate, size_weights=self.dummies.size_weights))
+        return Sum(people, _poisson(self.dummies.rate * self.copies))
 
     def interval(self, supports: NDArray[np.int64], *, beta: float) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """The true counts under which these supports are likely enough: too few or too many with beta / 2 each."""
         nearest = np.clip(np.rint(self.estimate(supports)), 0, self.people).astype(np.int64)
         low, high = np.full(supports.shape, self.people + 1), np.full(supports.shape, -1)
         for block in self.blocks:
+            if not self._near(supports, block):
+                continue
             most_others = first_high(block.at_fewest, exceeds(block.at_fewest.window.above, beta / 2))
             fewest_others = last_low(block.at_most, exceeds(block.at_most.window.below, beta / 2))
             first = np.maximum(-((most_others - supports) // self.copies), block.fewest)
@@ -93,6 +97,14 @@ class CopiedValues(HashedValues):
             low = np.where(possible, np.minimum(low, first), low)
             high = np.where(possible, np.maximum(high, last), high)
         return np.where(high < 0, nearest, low), np.where(high < 0, nearest, high)
+
+    def _near(self, supports: NDArray[np.int64], block: Block) -> bool:
+        """Whether counts of a block could have these supports; others are less likely than any beta (Bernstein)."""
+        log = -math.log(TAIL)
+        reach = log / 3 + math.sqrt((log / 3) ** 2 + 2 * log * block.at_fewest.variance)
+        least = self.copies * block.fewest + block.at_most.mean - reach
+        most = self.copies * block.most + block.at_fewest.mean + reach
+        return bool(((least <= supports) & (supports <= most)).any())
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -143,23 +155,15 @@ class TextTests:
         """The probability that a value with this number of people is below a threshold."""
         return _others(self.values, copies, count).window.below(threshold - copies * count)
 
-    def early_miss(self, count: int, length: int) -> float:
+    def early_miss(self, count: int) -> float:
         """The probability, at most, that a text with this number of people is lost before its last test."""
-        prefixes = min(length, self.levels - 1) * self.miss(count, copies=1, threshold=self.prefix)
+        prefixes = (self.levels - 1) * self.miss(count, copies=1, threshold=self.prefix)
         ended = (
-            self.miss(count, copies=copies, threshold=self.ended(copies)) for copies in range(1, self.copies(length))
+            self.miss(count, copies=copies, threshold=self.ended(copies))
+            for copies in range(1, self.levels - 1)
+            if is_tested(copies)
         )
         return min(1.0, prefixes + sum(ended))
-
-    def early_limit(self, beta: float, *, people: int | None = None) -> int:
-        """The fewest people of a text, or of all texts of some `people` at once, that the early tests lose with at most
-        a tenth of beta.
-        """
-        return self._first(
-            lambda count: max(self.early_miss(count, length) for length in range(1, self.levels + 1)),
-            EARLY_SHARE * beta,
-            people,
-        )
 
     def limit(self, thresholds: Mapping[int, int], beta: float, *, people: int | None = None) -> int:
         """The detection limit for these thresholds of whole texts, by the number of pieces.
@@ -167,26 +171,30 @@ class TextTests:
         A text with this number of people is reported with probability at least 1 - beta; with `people`, so are all such
         texts of this number of people at once.
         """
+        found = self._first(self.early_miss, EARLY_SHARE * beta, people, start=1)
+        for length in sorted(thresholds, reverse=True):  # the longest texts have the highest limit
+            chance = partial(self.miss, copies=self.copies(length), threshold=thresholds[length])
+            found = self._first(chance, (1 - EARLY_SHARE) * beta, people, start=found)
+        return found
 
-        def last_miss(count: int) -> float:
-            return max(
-                self.miss(count, copies=self.copies(length), threshold=threshold)
-                for length, threshold in thresholds.items()
-            )
-
-        last = self._first(last_miss, (1 - EARLY_SHARE) * beta, people) if thresholds else 1
-        return max(last, self.early_limit(beta, people=people))
-
-    def _first(self, chance: Callable[[int], float], beta: float, people: int | None) -> int:
-        """The smallest count that is lost with at most this probability; one more than all people if there is none.
+    def _first(self, chance: Callable[[int], float], beta: float, people: int | None, *, start: int) -> int:
+        """The smallest count from a start on that is lost with at most this probability; one more than all people if
+        there is none.
 
         Of all people, at most people / count texts have this count. The chance falls with the count.
         """
-        low, high = 0, self.values.people + 1
+
+        def fails(count: int) -> bool:
+            return (1.0 if people is None else max(1.0, people / count)) * chance(count) > beta
+
+        if start > self.values.people or not fails(start):
+            return start
+        low, high = start, min(2 * start + 16, self.values.people + 1)
+        while high <= self.values.people and fails(high):
+            low, high = high, min(2 * high, self.values.people + 1)
         while high - low > 1:
             middle = (low + high) // 2
-            texts = 1.0 if people is None else max(1.0, people / middle)
-            low, high = (low, middle) if texts * chance(middle) <= beta else (middle, high)
+            low, high = (middle, high) if fails(middle) else (low, middle)
         return high
 
     # before the release -------------------------------------------------------------------------------------------
@@ -214,6 +222,16 @@ class TextTests:
         if length < self.levels:
             return math.ceil(min(every, self.most_prefixes))
         return math.ceil(min(every, self.most_prefixes * self.pieces))
+
+
+def is_tested(copies: int) -> bool:
+    """Whether an ended text is tested after this number of levels: a power of two, since more tests gain little."""
+    return copies & (copies - 1) == 0
+
+
+@lru_cache(maxsize=256)
+def _poisson(rate: float) -> Poisson:
+    return Poisson(rate=rate)
 
 
 @lru_cache(maxsize=64)

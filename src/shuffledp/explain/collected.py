@@ -10,7 +10,9 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from shuffledp.collect.reasons import Reason
+from shuffledp.explain.text_task import STEPS
 from shuffledp.formatting import counted, people_at_most, readable, share_at_most
+from shuffledp.histogram.text_code import TextCode
 
 _SHARE = 100
 """The effect of forged reports is given for one report, and for one in a hundred."""
@@ -37,7 +39,9 @@ class Collected:
     `users` and `honest_users` are per batch. `refused` counts messages by reason. `surplus` and `short` tell whether a
     batch has more or fewer messages than its people send. `chance_of_more` is the probability, per batch, that a client
     draws more than `most_messages` and has to draw again. `ledger` is the population of the ledger with an entry for
-    the task. `left_out` batches had too few messages and are not in the release.
+    the task. `left_out` batches had too few messages and are not in the release. `text` is the code of a task whose
+    answers are texts, and None if they are listed. A message moves an estimate by at most `reach` people. `planted`
+    forged reports are enough to show a value that nobody holds; None if all values are shown.
     """
 
     task: str
@@ -57,6 +61,9 @@ class Collected:
     short: bool
     ledger: str | None = None
     left_out: int = 0
+    text: TextCode | None = None
+    reach: float = 1.0
+    planted: int | None = None
 
     @property
     def people(self) -> int:
@@ -82,7 +89,7 @@ def collected_notes(facts: Collected) -> Iterator[str]:
     yield _forged(facts)
     yield _ADMISSION[facts.admission]
     yield _limit(facts)
-    yield f"The list of the {counted(facts.answers, 'possible answer')} is public."
+    yield from _possible(facts)
     if facts.false_positives:
         yield (
             "An estimate is the count minus the expected noise. If few people gave an answer, its estimate can be "
@@ -145,13 +152,36 @@ def _refusals(refused: Mapping[str, int]) -> str:
 
 
 def _forged(facts: Collected) -> str:
-    """Each message moves a count by at most one person, and so does a message that is not sent."""
-    one, several = facts.most_messages, math.ceil(facts.people / _SHARE)
+    """Each message moves a count by at most its reach, and so does a message that is not sent."""
+    one, several = math.ceil(facts.most_messages * facts.reach), math.ceil(facts.people / _SHARE)
     more = ""
     if several > 1:
         more = f", and {readable(several)} forged reports (1 %) by at most {people_at_most(several * one)}"
     near = "" if facts.false_positives else ". It could also have made a rare value appear or disappear"
+    if facts.planted is not None:
+        what, reports = "value" if facts.text is None else "text", counted(facts.planted, "forged report")
+        near = f". {reports} together could have made a {what} appear that nobody holds"
     return f"A forged report could have moved a shown count by at most {people_at_most(one)}{more}{near}."
+
+
+def _possible(facts: Collected) -> Iterator[str]:
+    """Yield which answers were possible, and how texts were normalised and cut."""
+    code = facts.text
+    if code is None:
+        yield f"The list of the {counted(facts.answers, 'possible answer')} is public."
+        return
+    pieces = "of a public list"
+    if code.alphabet:
+        pieces = f"of {'one character' if code.width == 1 else f'up to {code.width} characters'} of a public alphabet"
+    yield (
+        f"Any text of up to {code.longest:,} bytes could be an answer; nobody listed the possible texts. Each device "
+        f"cut the text into at most {counted(code.levels, 'piece')} {pieces}."
+    )
+    if code.normalisation:
+        steps = [STEPS[step] for step in code.normalisation]
+        both = f"{', '.join(steps[:-1])} and {steps[-1]}" if len(steps) > 1 else steps[0]
+        yield f"Before a text is counted, {both}."
+    yield "A text that is longer or cannot be cut is counted as (other), and no answer as (none)."
 
 
 def _limit(facts: Collected) -> str:

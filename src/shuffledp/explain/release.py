@@ -445,6 +445,8 @@ def _below(estimate: Estimate, rows: Sequence[Row]) -> Iterator[str]:
     if estimate.passing is not None:
         yield condition_sentence(estimate)
     yield f"{confidence(estimate.beta)} confidence, all intervals at once."
+    if estimate.detection is not None:
+        yield f"{_detected(estimate, estimate.detection)} {_false_positives(estimate)}"
     yield from cap_sentences(estimate.cap)
     yield from more_than_cap_sentences(estimate)
 

@@ -10,7 +10,8 @@ from shuffledp.collect.task.guarantee import Promise
 from shuffledp.collect.task.schema import NONE, OTHER, AnswerRange, AnswersElsewhere, AnswerText
 from shuffledp.collect.task.task import BETA, LONGEST_QUESTION, Place, Task
 from shuffledp.errors import BrokenPromiseError
-from shuffledp.explain.plan import warnings
+from shuffledp.explain import text_task
+from shuffledp.explain.plan import messages, warnings
 from shuffledp.explain.privacy import Protection, several_rows
 from shuffledp.formatting import (
     confidence_percent,
@@ -57,13 +58,12 @@ def question(task: Task) -> str:
 
 
 def summary(task: Task, *, now: datetime | None = None) -> dict[str, str]:
-    """Return answers, guarantee, accuracy, servers and times by title, in about one line each."""
-    error = task.protocol.error(BETA).simultaneous
+    """Return answers, guarantee, accuracy, report, servers and times by title, in about one line each."""
     return {
         "Answers": _answers(task),
         "Guarantee": guarantee(task),
-        "Accuracy": f"counts of {readable(task.users)} people each, within ±{people_at_most(error)} "
-        f"({confidence_percent(BETA)}% confidence)",
+        "Accuracy": _accuracy_in_short(task),
+        "Report": _report(task),
         "Shufflers" if len(task.shufflers) > 1 else "Shuffler": ", ".join(_host(place) for place in task.shufflers),
         "Analyzer": _host(task.analyzer),
         "Open": _times(task, now or datetime.now(UTC)),
@@ -82,6 +82,7 @@ def details(task: Task, *, cost: Cost | None = None, now: datetime | None = None
         "Who may answer": _ADMITTED[task.admission].format(honest=_honest(task)),
         "What leaves the device": _leaves(task),
         "Accuracy": _accuracy(task),
+        **({} if task.text_plan is None else {"Limits": text_task.limits(task, task.text_plan)}),
         **({"Warning": f"{'. '.join([found[0], *map(sentence, found[1:])])}."} if (found := warnings_of(task)) else {}),
         "Open": f"{_times(task, now or datetime.now(UTC))}.",
     }
@@ -112,16 +113,19 @@ def about(task: Task, *, cost: Cost | None = None) -> dict[str, Any]:
         "shufflers": [{"address": place.address, "key": place.key} for place in task.shufflers],
         "analyzer": {"address": task.analyzer.address, "key": task.analyzer.key},
         "most_messages": task.most_messages,
-        "error": {"beta": BETA, "people": task.protocol.error(BETA).simultaneous},
+        "error": None if task.text_plan else {"beta": BETA, "people": task.protocol.error(BETA).simultaneous},
+        "texts": task.text_plan and text_task.about(task, task.text_plan),
         "cost": cost,
         "warnings": warnings_of(task),
     }
 
 
 def warnings_of(task: Task) -> list[str]:
-    """Return the warnings about a task: a large delta, a large error, all servers on one host."""
-    error = task.protocol.error(BETA).simultaneous
-    return [*warnings(users=task.users, delta=task.guarantee.delta, error=error), *_one_host(task)]
+    """Return the warnings about a task: a large delta, a large error, forged texts, all servers on one host."""
+    plan = task.text_plan
+    error = 0.0 if plan else task.protocol.error(BETA).simultaneous
+    texts = text_task.warnings(task, plan) if plan else []
+    return [*warnings(users=task.users, delta=task.guarantee.delta, error=error), *texts, *_one_host(task)]
 
 
 def _one_host(task: Task) -> list[str]:
@@ -214,7 +218,7 @@ def _answers(task: Task) -> str:
     if isinstance(answers, AnswersElsewhere):
         return f"{readable(answers.size)} answers, listed at {answers.address} (SHA-256 {answers.sha256})"
     if isinstance(answers, AnswerText):
-        return f"texts of up to {answers.longest} bytes"
+        return text_task.answers(answers)
     if answers.size <= _LISTED:
         return ", ".join(shown(value) for value in answers.values)
     first = ", ".join(shown(value) for value in answers.values[: _LISTED // 2])
@@ -222,6 +226,8 @@ def _answers(task: Task) -> str:
 
 
 def _counted(task: Task) -> str:
+    if isinstance(task.answers, AnswerText):
+        return text_task.what_is_counted(task, task.answers)
     return (
         f"The number of people per answer: {_answers(task)}. Other answers are counted together as {OTHER}, and no "
         f"answer as {NONE}. Counts are published for batches of exactly {readable(task.users)} people. Reports that "
@@ -253,15 +259,34 @@ def _host(place: Place) -> str:
 def _leaves(task: Task) -> str:
     layers = ", inside one more layer for each shuffler" if len(task.shufflers) > 1 else ""
     number = "the same for everyone" if task.padded else "random, with the same distribution for every answer"
+    texts = text_task.what_leaves(task.answers) if isinstance(task.answers, AnswerText) else ""
     return (
-        f"Randomized messages, each encrypted for the analyzer{layers}. The first shuffler sees your network address, "
+        f"{texts}Randomized messages, each encrypted for the analyzer{layers}. The first shuffler sees your network address, "
         f"the time of arrival and the number of messages ({number}). The report states its time only in steps of "
         f"{duration(task.time_precision)}. The analyzer sees the messages of a whole batch in random order. Your "
         "answer is randomized once: sending again sends the same bytes."
     )
 
 
+def _accuracy_in_short(task: Task) -> str:
+    if task.text_plan is not None:
+        return text_task.accuracy_in_short(task.text_plan, task.users)
+    return (
+        f"counts of {readable(task.users)} people each, within "
+        f"±{people_at_most(task.protocol.error(BETA).simultaneous)} ({confidence_percent(BETA)}% confidence)"
+    )
+
+
+def _report(task: Task) -> str:
+    """The messages and bytes of one report."""
+    number = task.expected_messages
+    length = f"{counted(round(task.report_length(number)), 'byte')}"
+    return f"{messages(number)}, {length}" + ("" if task.padded else " on average")
+
+
 def _accuracy(task: Task) -> str:
+    if task.text_plan is not None:
+        return text_task.accuracy(task.text_plan, task.users)
     error = task.protocol.error(BETA).simultaneous
     return (
         f"With {confidence_percent(BETA)}% confidence, all published counts of a batch are within "

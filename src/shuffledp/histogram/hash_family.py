@@ -14,22 +14,26 @@ q possible ones, is consistent with the message:
 
     piece = (bucket - sum over the parent's digits) / first coefficient mod q.
 
-Finding it for many messages and parents is one product of matrices. Sums stay below 2^53, so they are exact in floats.
+Finding it for many messages and parents is one product of matrices modulo q (`Remainders`).
 """
 
 from __future__ import annotations
 
+import math
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, reduce
 
 import numpy as np
 from numpy.typing import NDArray
 
 from shuffledp.errors import ParameterError
 from shuffledp.formatting import readable
+from shuffledp.histogram.remainders import Remainders
 
 MOST_MODULUS = 1 << 24
-"""The most buckets: sums of up to 32 products of two digits are then exact in a float."""
+"""The most buckets: sums of products of two digits are then exact in a machine word."""
 
 EXPANDED_SEEDS = 1 << 36
 """The number of seeds that are expanded. With all people holding one value, the expected number of them in a bucket is
@@ -41,11 +45,11 @@ MOST_MESSAGES = 1 << 62
 MOST_HASHED = 1 << 62
 """The most values that are hashed; each is one machine integer."""
 
-_PAIRS_AT_ONCE = 1 << 20
-"""Pairs of a message and a parent, or a value, that are handled together, so that they stay in the cache."""
+_MESSAGES_AT_ONCE = 1 << 20
+"""Messages that are decoded together, so that the memory does not grow with their number."""
 
-_COUNTERS_AT_ONCE = 1 << 16
-"""Counters of pieces that are handled together, for the same reason."""
+_FEWEST_MESSAGES = 1 << 14
+"""The fewest messages for which a thread is worthwhile."""
 
 _STRIDE, _STEP = 64, 0x9E3779B97F4A7C15
 """Coefficient i of a seed is expanded from 64 seed + i + _STEP; no value has 64 digits."""
@@ -116,70 +120,38 @@ class HashFamily:
         sums = np.sum(self.coefficients(seeds) * self.digits_of(values), axis=1, dtype=np.int64)
         return np.asarray(sums % self.modulus)
 
-    def supports(self, messages: NDArray[np.int64], parents: NDArray[np.int64]) -> NDArray[np.int64]:
+    def supports(
+        self, messages: NDArray[np.int64], parents: NDArray[np.int64], *, threads: int = 1
+    ) -> NDArray[np.int64]:
         """The number of messages consistent with every piece of every parent, as one row for each parent."""
-        seeds, buckets = np.divmod(messages, self.modulus)
+        digits = self._parent_digits(parents)
+        return _added(lambda part: self._supports(part, digits), messages, threads)
+
+    def count(self, messages: NDArray[np.int64], values: NDArray[np.int64], *, threads: int = 1) -> NDArray[np.int64]:
+        """The number of messages consistent with each of a few values, wherever they are in the domain."""
+        digits = self.digits_of(values)
+        return _added(lambda part: self._count(part, digits), messages, threads)
+
+    def _supports(self, messages: NDArray[np.int64], parents: NDArray[np.int64]) -> NDArray[np.int64]:
+        """The supports of the pieces of parents with these digits."""
+        modulus = self.modulus
+        seeds, buckets = np.divmod(messages, modulus)
         coefficients = self.coefficients(seeds)
         first, rest = coefficients[:, 0], coefficients[:, 1:]
         usable = first != 0
         inverse = self._inverses(first[usable])
-        shift = (buckets[usable] * inverse % self.modulus).astype(np.float64)
-        slopes = ((-rest[usable] * inverse[:, np.newaxis]) % self.modulus).astype(np.float64)
-        digits = self._parent_digits(parents)
-        found = np.zeros((parents.size, self.pieces), dtype=np.int64)
-        at_once = max(1, _COUNTERS_AT_ONCE // self.pieces)
-        for start in range(0, parents.size, at_once):
-            block = digits[start : start + at_once].astype(np.float64)
-            found[start : start + at_once] = self._pieces(block, shift, slopes)
+        slopes = (-rest[usable] * inverse[:, np.newaxis]) % modulus
+        pieces = Remainders(slopes, buckets[usable] * inverse % modulus, modulus=modulus)
+        found = pieces.count_below(parents, self.pieces)
         # without a first coefficient, a message is consistent with all pieces of a parent or with none
-        found += self._whole_parents(digits, buckets[~usable], rest[~usable])[:, np.newaxis]
+        whole = Remainders(rest[~usable], -buckets[~usable] % modulus, modulus=modulus)
+        found += whole.count_zeros(parents)[:, np.newaxis]
         return found
 
-    def count(self, messages: NDArray[np.int64], values: NDArray[np.int64]) -> NDArray[np.int64]:
-        """The number of messages consistent with each of a few values, wherever they are in the domain."""
+    def _count(self, messages: NDArray[np.int64], values: NDArray[np.int64]) -> NDArray[np.int64]:
+        """The number of messages consistent with values of these digits."""
         seeds, buckets = np.divmod(messages, self.modulus)
-        coefficients = self.coefficients(seeds)
-        return self._matching(self.digits_of(values), buckets, coefficients)
-
-    def _pieces(
-        self, parents: NDArray[np.float64], shift: NDArray[np.float64], slopes: NDArray[np.float64]
-    ) -> NDArray[np.int64]:
-        """Count the consistent pieces of a few parents."""
-        size, modulus = parents.shape[0], float(self.modulus)
-        counts = np.zeros(size * self.pieces, dtype=np.int64)
-        offsets = np.arange(size, dtype=np.int64)[:, np.newaxis] * self.pieces
-        step = max(1, _PAIRS_AT_ONCE // size)
-        for start in range(0, shift.size, step):
-            sums = parents @ slopes[start : start + step].T
-            sums += shift[start : start + step]
-            sums -= modulus * np.floor(sums / modulus)
-            if self.pieces == self.modulus:
-                at = (sums.astype(np.int64) + offsets).ravel()
-            else:
-                row, column = np.nonzero(sums < self.pieces)
-                at = sums[row, column].astype(np.int64) + row * self.pieces
-            counts += np.bincount(at, minlength=counts.size)
-        return counts.reshape(size, self.pieces)
-
-    def _whole_parents(
-        self, digits: NDArray[np.int64], buckets: NDArray[np.int64], rest: NDArray[np.int64]
-    ) -> NDArray[np.int64]:
-        """The number of messages without a first coefficient that are consistent with each parent."""
-        return self._matching(digits, buckets, rest)
-
-    def _matching(
-        self, digits: NDArray[np.int64], buckets: NDArray[np.int64], coefficients: NDArray[np.int64]
-    ) -> NDArray[np.int64]:
-        """The number of messages whose coefficients give their bucket, for each row of digits."""
-        modulus, rows = float(self.modulus), digits.astype(np.float64)
-        columns, wanted = coefficients.astype(np.float64), buckets.astype(np.float64)
-        counts = np.zeros(rows.shape[0], dtype=np.int64)
-        at_once = max(1, _PAIRS_AT_ONCE // max(1, rows.shape[0]))
-        for start in range(0, wanted.size, at_once):
-            sums = rows @ columns[start : start + at_once].T
-            sums -= modulus * np.floor(sums / modulus)
-            counts += np.count_nonzero(sums == wanted[start : start + at_once], axis=1)
-        return counts
+        return Remainders(self.coefficients(seeds), -buckets % self.modulus, modulus=self.modulus).count_zeros(values)
 
     def _parent_digits(self, parents: NDArray[np.int64]) -> NDArray[np.int64]:
         return _digits(parents, self.modulus, self.digits - 1)
@@ -215,6 +187,18 @@ def next_prime(number: int) -> int:
     while not is_prime(number):
         number += 1
     return number
+
+
+def _added(
+    count: Callable[[NDArray[np.int64]], NDArray[np.int64]], messages: NDArray[np.int64], threads: int
+) -> NDArray[np.int64]:
+    """The sum of the counts of parts of the messages, which are made in threads: numpy does not hold them up."""
+    number = max(1, math.ceil(messages.size / _MESSAGES_AT_ONCE), min(threads, messages.size // _FEWEST_MESSAGES))
+    parts = np.array_split(messages, number)
+    if threads == 1:
+        return reduce(np.add, map(count, parts))
+    with ThreadPoolExecutor(threads) as pool:
+        return reduce(np.add, pool.map(count, parts))
 
 
 def _parents(values: int, pieces: int) -> int:

@@ -88,6 +88,14 @@ class NoText(NotAValue):
         return cls(reason=text.strip("()"))
 
 
+_REASONS = ("(other)", "(none)", "(hidden)")
+
+
+def text_label(text: str) -> str:
+    """Return the label of a text that people wrote; one that reads like a `NoText` is put in quotes."""
+    return f'"{text}"' if text.strip('"') in _REASONS else text
+
+
 _FAR = 4_000
 """The number of digits before or after the point beyond which a decimal number keeps its spelling."""
 

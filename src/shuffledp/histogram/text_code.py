@@ -169,12 +169,8 @@ class TextCode:
         return bool(self.pieces) or not pieces or len(self.listed[pieces[-1] - FIRST_PIECE]) == self.width
 
     def starts_text(self, pieces: tuple[int, ...]) -> bool:
-        """Whether a text can be cut into these pieces, and perhaps more; elsewhere a longer piece is taken."""
+        """Whether these pieces are how their text is cut; elsewhere a longer piece is taken, in all longer texts too."""
         return self.cut(self.text(pieces)) == pieces
-
-    def is_text(self, pieces: tuple[int, ...]) -> bool:
-        """Whether some answer is cut into exactly these pieces, after its normalisation."""
-        return bool(pieces) and self.path(self.text(pieces)) == pieces + (END,) * (self.levels - len(pieces))
 
     def parent(self, path: Sequence[int]) -> int:
         """The parent of the values that continue a path; 0 for the empty one."""

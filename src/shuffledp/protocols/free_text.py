@@ -12,6 +12,7 @@ the texts of people who follow the protocol: forged reports can plant texts that
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property, partial
 from typing import Self
@@ -19,7 +20,7 @@ from typing import Self
 import numpy as np
 from numpy.typing import NDArray
 
-from shuffledp.errors import ParameterError
+from shuffledp.errors import DataError, ParameterError
 from shuffledp.estimators.base import around_estimates
 from shuffledp.estimators.hashed_values import messages_in
 from shuffledp.estimators.text_search import Ended, Found, LevelCounts, search
@@ -29,12 +30,13 @@ from shuffledp.histogram.domain import Domain
 from shuffledp.histogram.estimate import Estimate
 from shuffledp.histogram.facts import Detection
 from shuffledp.histogram.intervals import Intervals
-from shuffledp.histogram.labels import NoText
+from shuffledp.histogram.labels import NoText, text_label
 from shuffledp.histogram.tally import Tally, as_symbols
 from shuffledp.histogram.text_code import FIRST_PIECE, OTHER, TextCode
 from shuffledp.progress import Progress, quiet
 from shuffledp.protocols.shuffled.hashed import DUMMIES, HashedHistogram
 from shuffledp.protocols.target import Target
+from shuffledp.randomness import generator
 from shuffledp.validation import failure_probability
 
 RISK = 1e-3
@@ -142,8 +144,21 @@ class FreeText:
         """
         beta, risk = failure_probability(beta), failure_probability(risk)
         ran, tally = self.protocol._that_ran(tally, reports=reports, forged=forged)
+        counts = counts or TallyCounts(ran, tally, threads=processes)
+        return self._search(ran, counts, beta=beta, risk=risk, progress=progress)
+
+    def estimate_local(
+        self, messages: LocalMessages, *, beta: float = 0.05, risk: float = RISK, progress: Progress = quiet
+    ) -> Estimate:
+        """Find the texts of local data in messages that are made level by level."""
+        beta, risk = failure_probability(beta), failure_probability(risk)
+        return self._search(self.protocol._as_kept, messages, beta=beta, risk=risk, progress=progress)
+
+    def _search(
+        self, ran: HashedHistogram, counts: LevelCounts, *, beta: float, risk: float, progress: Progress
+    ) -> Estimate:
         tests = _tests(self.code, ran)
-        found = search(self.code, tests, counts or TallyCounts(ran, tally), risk=risk, progress=progress)
+        found = search(self.code, tests, counts, risk=risk, progress=progress)
         return self._estimate(ran, tests, found, beta=beta, risk=risk)
 
     def _estimate(self, ran: HashedHistogram, tests: TextTests, found: Found, *, beta: float, risk: float) -> Estimate:
@@ -183,30 +198,71 @@ class FreeText:
 
     def _label(self, one: Ended) -> str | NoText:
         if one.length:
-            return self.code.text(one.symbols)
+            return text_label(self.code.text(one.symbols))
         return OTHER_TEXT if one.symbols[0] == OTHER else NO_TEXT
 
 
-class TallyCounts:
-    """Counts of the messages in a tally, in this process."""
+class _Counts:
+    """Counts of the messages of a level, which are kept until another level is counted."""
 
-    def __init__(self, protocol: HashedHistogram, tally: Tally) -> None:
-        self._protocol, self._tally = protocol, tally
+    def __init__(self, protocol: HashedHistogram, *, threads: int) -> None:
+        self._protocol, self._threads = protocol, threads
         self._level, self._messages = -1, np.empty(0, dtype=np.int64)
 
     def supports(self, level: int, parents: NDArray[np.int64]) -> NDArray[np.int64]:
         """The counts of all values of some parents, as one row for each parent."""
-        return self._protocol.family.supports(self._of(level), parents)
+        return self._protocol.family.supports(self._of(level), parents, threads=self._threads)
 
     def count(self, level: int, values: NDArray[np.int64]) -> NDArray[np.int64]:
         """The counts of some values."""
-        return self._protocol.family.count(self._of(level), values)
+        return self._protocol.family.count(self._of(level), values, threads=self._threads)
 
     def _of(self, level: int) -> NDArray[np.int64]:
-        """The messages of a level; those of the last one are kept."""
         if level != self._level:
-            self._level, self._messages = level, messages_in(self._protocol.level(self._tally, level))
+            self._level, self._messages = level, self._made(level)
         return self._messages
+
+    def _made(self, level: int) -> NDArray[np.int64]:
+        raise NotImplementedError
+
+
+class TallyCounts(_Counts):
+    """Counts of the messages in a tally."""
+
+    def __init__(self, protocol: HashedHistogram, tally: Tally, *, threads: int = 1) -> None:
+        super().__init__(protocol, threads=threads)
+        self._tally = tally
+
+    def _made(self, level: int) -> NDArray[np.int64]:
+        return messages_in(self._protocol.level(self._tally, level))
+
+
+class LocalMessages(_Counts):
+    """Messages of local data, which are made and counted level by level, so that those of one level fit in memory.
+
+    `texts` has the number of people of each text. Every level is made once: its seeds must not be drawn again.
+    """
+
+    def __init__(
+        self,
+        search: FreeText,
+        texts: Mapping[str | None, int],
+        *,
+        threads: int = 1,
+        rng: np.random.Generator | None = None,
+    ) -> None:
+        super().__init__(search.protocol, threads=threads)
+        self._values = np.array([search.code.values_of(text) for text in texts], dtype=np.int64)
+        self._people = np.array(list(texts.values()), dtype=np.int64)
+        if self._people.sum() != search.protocol.users:
+            raise DataError(f"the texts have {self._people.sum()} people, the protocol is for {search.protocol.users}")
+        self._rng, self.made = generator(rng), 0
+
+    def _made(self, level: int) -> NDArray[np.int64]:
+        """The messages of a level, with fresh seeds."""
+        made = self._protocol.level_messages(np.repeat(self._values[:, level], self._people), rng=self._rng)
+        self.made += made.size
+        return made
 
 
 def _tests(code: TextCode, protocol: HashedHistogram) -> TextTests:

@@ -178,6 +178,6 @@ class Decodes(Protocol):
         """Return the counts of the estimator in place of the messages; counts of parts of the messages add up."""
 
 
-def decoded(protocol: MessageProtocol, tally: Tally) -> Tally:
+def decoded(protocol: object, tally: Tally) -> Tally:
     """Return the tally of some messages in its smallest form."""
     return protocol.decode(tally) if isinstance(protocol, Decodes) else tally

@@ -80,7 +80,7 @@ def notes_on(people: People, chosen: Choice, *, messages: int | None) -> Iterato
         yield Note(NoteKind.SAMPLED)
     else:
         yield Note(NoteKind.MESSAGES, {"number": messages})
-    yield from _notes_on_rows(people.source)
+    yield from notes_on_rows(people.source)
     if any(isinstance(possible, Periods) for possible in people.source.possible or ()):
         yield Note(NoteKind.TIME_ZONES)
     if people.listed:
@@ -89,7 +89,7 @@ def notes_on(people: People, chosen: Choice, *, messages: int | None) -> Iterato
         yield Note(NoteKind.ANY_VALUE, {"bytes": LONGEST_VALUE})
 
 
-def _notes_on_rows(source: Source) -> Iterator[Note]:
+def notes_on_rows(source: Source) -> Iterator[Note]:
     """Note how rows become people and their values."""
     if source.where is not None:
         yield Note(NoteKind.CONDITION, {"where": str(source.where)})

@@ -53,7 +53,6 @@ def test_the_tally_is_the_same_with_several_processes_and_as_a_sparse_list(monke
     symbols, onions = batch_of(kept)
     monkeypatch.setattr(counting, "_FEW", 0)
     monkeypatch.setattr(counting, "MOST_LISTED", 0)
-    monkeypatch.setattr(counting, "_AT_ONCE", 100)
     monkeypatch.setattr(counting, "AT_ONCE", 64)
     found = counted(kept, [*onions, bytes(49), onions[0]], processes=processes)
     assert found.tally == kept.task.protocol.tally(np.array(symbols))

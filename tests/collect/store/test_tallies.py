@@ -1,12 +1,17 @@
 """The store of an analyzer: storing tallies and releases is idempotent."""
 
+import struct
+import zlib
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime, timedelta
 
+import numpy as np
 import pytest
 
 from shuffledp.collect.store import KeptTally, TallyStanding, open_tally_store
+from shuffledp.collect.store import tallies as module
 from shuffledp.errors import DataError, ParameterError
+from shuffledp.histogram.tally import Tally
 from tests.collect.releases import releases_of
 from tests.collect.store.made_up import task_of
 
@@ -33,6 +38,59 @@ def test_a_tally_is_kept_once(tallies):
     assert tallies.has_batch(A)
     kept = KeptTally(batch_id=A, tally=b"tally", people=4, refused={"repeated": 1}, problem=None, released=False)
     assert tallies.tallies(TASK.id) == [kept]
+
+
+def test_a_long_tally_is_kept_in_parts(tallies, monkeypatch):
+    """Databases have a limit on the length of a value; what is read is what was stored, in this order."""
+    monkeypatch.setattr(module, "_PART_BYTES", 10)
+    tallies.prepare(TASK)
+    long = {A: bytes(range(95)), B: b"", C: bytes(range(100, 120))}
+    for batch_id, tally in long.items():
+        assert tallies.keep_tally(TASK.id, batch_id, tally, 4, {})
+    assert not tallies.keep_tally(TASK.id, A, bytes(200), 4, {})
+    assert {kept.batch_id: kept.tally for kept in tallies.tallies(TASK.id)} == long
+    with tallies._database.reading() as transaction:
+        parts = transaction.rows("SELECT batch_id, COUNT(*) FROM tally_parts GROUP BY batch_id ORDER BY batch_id")
+        lengths = transaction.rows("SELECT MAX(LENGTH(bytes)) FROM tally_parts")
+    assert ([tuple(row) for row in parts], lengths[0][0]) == ([(A, 9), (C, 1)], 10)
+
+
+def test_a_store_without_parts_is_upgraded(address):
+    with open_tally_store(address) as store:
+        store.prepare(TASK)
+        store.keep_tally(TASK.id, A, b"tally", 4, {})
+        with store._database.writing() as transaction:
+            transaction.run("DROP TABLE tally_parts")
+            sqlite = address.startswith("sqlite")
+            transaction.run("PRAGMA user_version = 2" if sqlite else "UPDATE about SET version = 2")
+    with open_tally_store(address) as store:
+        assert [kept.tally for kept in store.tallies(TASK.id)] == [b"tally"]
+
+
+def hashed_tally(number=5000, largest=2**61):
+    symbols = np.unique(np.random.default_rng(7).integers(0, largest, number))
+    return Tally(symbols, np.ones(symbols.size, dtype=np.int64), messages=symbols.size)
+
+
+@pytest.mark.parametrize("largest", [1, 2**8, 2**20, 2**40, 2**62])
+def test_tallies_of_any_width_are_read_as_they_were_written(largest):
+    found = module.from_bytes(module.to_bytes(hashed_tally(largest=largest)))
+    assert found == hashed_tally(largest=largest)
+    assert found.symbols.dtype == np.int64
+
+
+def test_bytes_of_different_messages_are_close_to_the_least():
+    """A sorted list of random numbers has log2(range / number) + log2(e) bits for each."""
+    tally = hashed_tally(100_000, 2**53)
+    least = (53 - np.log2(100_000) + np.log2(np.e)) / 8 * 100_000
+    assert least < len(module.to_bytes(tally)) < 1.1 * least
+
+
+def test_tallies_of_the_first_version_are_read():
+    tally = Tally(np.array([3, 5, 70_000]), np.array([1, 400, 2]), messages=403)
+    numbers = np.array([3, 2, 69_995], dtype="<u4").tobytes() + np.array([1, 400, 2], dtype="<u2").tobytes()
+    head = struct.pack(">BBQQQ", 4, 2, 3, 0, 403)
+    assert module.from_bytes(b"shuffledp tally 1\n" + head + zlib.compress(numbers)) == tally
 
 
 def test_threads_keep_a_tally_once(tallies):

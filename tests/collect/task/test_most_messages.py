@@ -5,12 +5,13 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from scipy.stats import binom
+from scipy.stats import binom, poisson
 
 from shuffledp import Histogram
 from shuffledp.collect.task.guarantee import CODECS
 from shuffledp.noise import Binomial
 from shuffledp.paper.finite_randomizer import exact_delta
+from shuffledp.protocols.shuffled.hashed import HashedHistogram
 from shuffledp.protocols.shuffled_histogram import chance_of_more, most_messages, seldom_enough
 from tests.collect.tasks import small_task
 
@@ -95,6 +96,9 @@ def number_distribution(protocol):
         doubled = np.zeros(2 * pairs.size - 1)
         doubled[::2] = pairs
         return np.concatenate([[0], np.convolve(doubled, lone)])
+    if isinstance(protocol, HashedHistogram):
+        dummies = protocol.dummies.rate * protocol.family.modulus * protocol.levels / users
+        return np.concatenate([np.zeros(protocol.levels), poisson.pmf(np.arange(int(dummies) + 200), dummies)])
     if isinstance(protocol.noise, Binomial):
         return np.concatenate([[0], binom.pmf(np.arange(bins + 1), bins, protocol.noise.probability)])
     return np.concatenate([[0], protocol.noise.with_rate(protocol.noise.rate * bins / users).window.pmf])

@@ -5,6 +5,8 @@ enumerates all outcomes given the limit on messages, and compares two inputs tha
 It computes the divergence of the counts alone, as for the guarantee, and of the counts with all numbers of messages.
 For Poisson dummies that come one at a time, both are equal. For coins, and for dummies of several sizes, the numbers
 reveal more, so such reports are padded (collect/task/guarantee.py).
+
+Hashed messages are enumerated in the same way: the seeds and buckets of all messages with all numbers of messages.
 """
 
 from collections import defaultdict
@@ -12,9 +14,15 @@ from fractions import Fraction
 from itertools import product
 from math import factorial
 
+import numpy as np
 import pytest
 
 from shuffledp import Histogram
+from shuffledp.histogram.hash_family import HashFamily
+from shuffledp.noise import CompoundPoisson
+from shuffledp.noise.compound_poisson import SIZE_GRID
+from shuffledp.protocols.shuffled.hashed import HashedHistogram
+from tests.oracles.goodness import assert_distribution
 
 MOST = 4
 """A limit that allows several dummies of each value."""
@@ -161,3 +169,94 @@ def test_padded_reports_add_nothing_to_the_counts(inputs, name):
     assert deltas([padded(distribution) for distribution in distributions]) == deltas(
         [counts_of(distribution) for distribution in distributions]
     )
+
+
+SEEDS, BUCKETS = 2, 2
+"""Two functions into two buckets for two values: h(x) = seed * x mod 2. The values collide under one of them."""
+
+
+def hashed_by(value, dummies, levels=1, copies=(1,)):
+    """The distribution of the mixed messages of a person: one on every level, and dummies, each sent so many times."""
+    pairs = [(seed, bucket) for seed in range(SEEDS) for bucket in range(BUCKETS)]
+    messages = [(level, *pair) for level in range(levels) for pair in pairs]
+    drawn = [(message,) * times for message in messages for times in copies]
+    distribution = defaultdict(Fraction)
+    for seeds in product(range(SEEDS), repeat=levels):
+        own = tuple((level, seed, seed * value % BUCKETS) for level, seed in enumerate(seeds))
+        for number, weight in enumerate(dummies):
+            for noise in product(drawn, repeat=number):
+                distribution[tuple(sorted(own + sum(noise, ())))] += weight / Fraction(len(drawn)) ** number
+    total = sum(distribution.values())
+    return {sent: weight / total for sent, weight in distribution.items()}
+
+
+def hashed_seen(held, dummies, levels=1, copies=(1,)):
+    """The joint distribution of all numbers of messages and the mixed messages."""
+    sent = {value: hashed_by(value, dummies, levels, copies) for value in set(held)}
+    distribution = {((), ()): Fraction(1)}
+    for value in held:
+        longer = defaultdict(Fraction)
+        for (numbers, messages), before in distribution.items():
+            for more, chance in sent[value].items():
+                longer[(*numbers, len(more)), tuple(sorted(messages + more))] += before * chance
+        distribution = dict(longer)
+    assert sum(distribution.values()) == 1
+    return distribution
+
+
+RATE = Fraction(3, 2)
+HASHED_INPUTS = {"one level": (((0, 1), (1, 1)), 1, 3), "two levels": (((0, 0), (1, 0)), 2, 2)}
+"""The values of two people in neighbouring datasets, the levels, and the numbers of dummies that are enumerated."""
+
+
+@pytest.mark.parametrize(("inputs", "levels", "most"), HASHED_INPUTS.values(), ids=HASHED_INPUTS)
+def test_numbers_of_hashed_dummies_add_nothing_to_the_messages(inputs, levels, most):
+    with_numbers, alone = both(hashed_seen(held, poisson(RATE)[:most], levels) for held in inputs)
+    assert with_numbers == alone
+    assert all(0 < there < 1 for pair in alone[:2] for there in pair)
+
+
+def test_given_hashed_messages_the_numbers_are_independent_of_the_values():
+    given = {}
+    for held in product((0, 1), repeat=2):
+        distribution = hashed_seen(held, poisson(RATE)[:2])
+        alone = counts_of(distribution)
+        for (numbers, messages), chance in distribution.items():
+            known = given.setdefault(numbers, chance / alone[messages])
+            assert known == chance / alone[messages]
+    assert len(given) == 4
+
+
+def test_numbers_of_hashed_dummies_in_clusters_reveal_more():
+    """The negative control: one or two equal dummies at a time."""
+    with_numbers, alone = both(hashed_seen(held, poisson(RATE)[:2], copies=(1, 2)) for held in ((0, 1), (1, 1)))
+    pairs = [pair for tilt in zip(with_numbers, alone, strict=True) for pair in zip(*tilt, strict=True)]
+    assert all(more >= counts for more, counts in pairs)
+    assert any(more > counts for more, counts in pairs)
+
+
+@pytest.mark.parametrize("value", [0, 1])
+def test_the_oracle_uses_the_functions_of_the_protocol(value):
+    """The family of two buckets has the two functions of the oracle, and each is as likely."""
+    family = HashFamily.of(modulus=BUCKETS, values=2)
+    seeds = np.arange(family.seeds)
+    buckets = family.buckets(seeds, np.full(family.seeds, value))
+    own = {sent[0]: chance for sent, chance in hashed_by(value, [Fraction(1)]).items()}
+    assert own == {(0, int(seed), int(bucket)): Fraction(1, SEEDS) for seed, bucket in zip(seeds, buckets, strict=True)}
+
+
+@pytest.mark.parametrize("levels", [1, 2])
+def test_the_protocol_sends_what_the_oracle_enumerates(levels):
+    """Statistical, with the false failure rate of the helper: the dummies of the protocol are uniform on all messages,
+    and their number is Poisson.
+    """
+    family = HashFamily.of(modulus=BUCKETS, values=2, levels=levels)
+    rate = 600.0
+    protocol = HashedHistogram(
+        users=2, bins=2, family=family, levels=levels, dummies=CompoundPoisson(rate=rate, size_weights=(SIZE_GRID,))
+    )
+    sent = protocol.randomize(1 if levels == 1 else np.ones(levels, dtype=np.int64), rng=np.random.default_rng(3))
+    dummies = sent[levels:]
+    assert_distribution(dummies, 0, np.full(protocol.alphabet, 1 / protocol.alphabet))
+    mean = rate * BUCKETS * levels / 2
+    assert abs(dummies.size - mean) < 6 * mean**0.5  # false failure rate 2e-9

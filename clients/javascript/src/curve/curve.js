@@ -13,12 +13,15 @@ import { binomialWindow, poissonWindow } from "./window.js";
 /**
  * What the privacy of a task follows from.
  *
- * @typedef {{users: number, honestUsers: number, values: number, mostMessages: number,
+ * @typedef {{users: number, honestUsers: number, values: number, levels: number, mostMessages: number,
  *   guarantee: {epsilon: number, delta: number}, law: import("../parameters.js").Law}} Asked
  */
 
 /** Share of the claimed delta that composition may give up wherever it shortens a distribution. */
 const RESOLUTION = 1e-3;
+
+/** The mass that the composition of many levels may give up each time: far below every delta. */
+const NEGLIGIBLE = 1e-25;
 
 /**
  * Delta at any epsilon, never below the truth; `exact` where it is the truth but for rounding.
@@ -26,8 +29,9 @@ const RESOLUTION = 1e-3;
  * @param {Asked} task
  * @returns {{exact: boolean, delta: (epsilon: number) => number}}
  */
-export function curveOf({ users, honestUsers, guarantee, law }) {
+export function curveOf({ users, honestUsers, levels, guarantee, law }) {
   if (law.kind === "coin") return ofOneLaw(binomialWindow(honestUsers, law.probability.value));
+  if (law.kind === "hashed") return ofLevels(poissonWindow((law.dummies.rate.value * honestUsers) / users), levels);
   if ("dummies" in law.laws) return ofOneLaw(poissonWindow((law.laws.dummies.rate.value * honestUsers) / users));
   const share = honestUsers / users;
   const [pairs, lone] = [law.laws.pairs, law.laws.lone].map(
@@ -46,6 +50,19 @@ function ofOneLaw(window) {
   const up = PrivacyLoss.ofShift(window, 1);
   const down = PrivacyLoss.ofShift(window, -1);
   return { exact: true, delta: (/** @type {number} */ epsilon) => Math.min(1, down.deltaWith(up, epsilon)) };
+}
+
+/**
+ * One shift up and one down on every level. Hash functions do not matter: the worst case is that no message fits two
+ * values (docs/proofs/hashed-histogram.md), so this is an upper bound.
+ *
+ * @param {import("./window.js").Window} window @param {number} levels
+ */
+function ofLevels(window, levels) {
+  if (levels === 1) return { ...ofOneLaw(window), exact: false };
+  const losses = [PrivacyLoss.ofShift(window, -1), PrivacyLoss.ofShift(window, 1)];
+  const loss = composed(losses.map((one) => ({ loss: one, count: levels })), NEGLIGIBLE);
+  return { exact: false, delta: (/** @type {number} */ epsilon) => Math.min(1, loss.delta(epsilon)) };
 }
 
 /**

@@ -50,12 +50,16 @@ export function chanceOfMore(task) {
  * @param {import("./curve.js").Asked} task
  * @returns {(tilt: number) => number}
  */
-function messagesCumulant({ users, values, law }) {
+function messagesCumulant({ users, values, levels, law }) {
   if (law.kind === "coin") {
     const { value: probability } = law.probability;
     if (!law.leavesOut) return (tilt) => tilt + values * Math.log1p(probability * Math.expm1(tilt));
     // every value but those that are missing
     return (tilt) => tilt + values * (tilt + Math.log1p(probability * Math.expm1(-tilt)));
+  }
+  if (law.kind === "hashed") {
+    const dummies = (law.dummies.rate.value * law.buckets * levels) / users;
+    return (tilt) => levels * tilt + dummies * Math.expm1(tilt);
   }
   const share = values / users;
   if ("dummies" in law.laws) {

@@ -183,7 +183,7 @@ class Analyzer:
     """Handlers of all requests, and the threads beside them."""
 
     def __init__(self, settings: Settings) -> None:
-        self._settings, self._store = settings, settings.store
+        self._settings, self._store = settings, settings.shown
         self._tasks = {task.name: task for task in settings.tasks}
         self._work = {
             served.task.name: BatchAnalyzer(served, settings, ask_reported=partial(self._ask_reported, served.task))
@@ -192,10 +192,10 @@ class Analyzer:
         self._threads = [
             Background(work, every=settings.every, task=self._tasks[name].id) for name, work in self._work.items()
         ]
-        self._files, self._briefs = Files(), Briefs(settings.store)
+        self._files, self._briefs = Files(), Briefs(self._store)
         self.console = Console(
             settings.tasks,
-            settings.store,
+            self._store,
             door=SigningIn(operators=settings.operators, sessions=settings.sessions, pause=settings.pause_after_wrong),
             ledger=settings.ledger,
             joined_releases=settings.joined,

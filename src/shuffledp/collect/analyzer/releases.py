@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+import os
 from collections.abc import Iterable, Mapping, Sequence
 from functools import reduce
 from operator import add
@@ -10,17 +12,24 @@ from pathlib import Path
 from shuffledp.collect.server.observability import log, log_error
 from shuffledp.collect.store import KeptTally, TallyStore
 from shuffledp.collect.store.tallies import from_bytes
-from shuffledp.collect.task import Task
+from shuffledp.collect.task import AnswerText, Task
+from shuffledp.collect.task.schema import NONE, OTHER
 from shuffledp.collect.task.task import BETA
 from shuffledp.errors import DataError
 from shuffledp.explain.collected import Collected, collected_notes, collected_warnings
 from shuffledp.explain.plan import warnings
+from shuffledp.histogram.estimate import Estimate
 from shuffledp.histogram.tally import Tally
+from shuffledp.histogram.text_code import TextCode
 from shuffledp.ledger import Ledger
+from shuffledp.progress import Progress, quiet
 from shuffledp.protocols.catalogue import CATALOGUE
-from shuffledp.protocols.shuffled_histogram import chance_of_more
+from shuffledp.protocols.free_text import FreeText
+from shuffledp.protocols.shuffled.hashed import HashedHistogram
+from shuffledp.protocols.shuffled_histogram import ShuffledHistogram, chance_of_more
 from shuffledp.release.limits import released_limit
 from shuffledp.release.release import Release
+from shuffledp.release.selected import standing_out
 
 
 def release_of(
@@ -31,16 +40,22 @@ def release_of(
     beta: float = BETA,
     ledger: str | None = None,
     left_out: int = 0,
+    processes: int | None = None,
+    progress: Progress = quiet,
 ) -> Release:
     """Return the release of one batch, or of several joined. Each tally must have passed `worker.check_noise`.
 
     `refused` counts messages by reason; `ledger` names the population of the ledger that has an entry for the task;
-    `left_out` batches had too few messages.
+    `left_out` batches had too few messages. Texts are searched in `processes` processes, by default one per core.
     """
     entry, protocol = CATALOGUE[task.protocol_used.name], task.protocol.joined(len(tallies))
     together = reduce(add, tallies)
-    estimate = protocol.estimate(together, beta=beta, reports=protocol.users, domain=task.labels, forged=True)
-    error = protocol.error(beta).simultaneous
+    if isinstance(task.answers, AnswerText):
+        estimate = _texts(task.answers.code, protocol, together, beta=beta, processes=processes, progress=progress)
+    else:
+        estimate = protocol.estimate(together, beta=beta, reports=protocol.users, domain=task.labels, forged=True)
+        estimate = standing_out(estimate, protocol, always=(OTHER, NONE))
+    error = _error(estimate, protocol)
     facts = Collected(
         task=task.name,
         protocol=entry.title,
@@ -59,6 +74,9 @@ def release_of(
         short=any(task.protocol.most_reports(tally) < task.users for tally in tallies),
         ledger=ledger,
         left_out=left_out,
+        text=task.answers.code if isinstance(task.answers, AnswerText) else None,
+        reach=_reach(protocol),
+        planted=_planted(estimate, protocol, task.most_messages),
     )
     return Release(
         estimate=estimate,
@@ -67,7 +85,9 @@ def release_of(
         column=task.question,
         messages=together.messages,
         error=error,
-        detection_limit=released_limit(estimate, error, false_positives=entry.false_positives),
+        detection_limit=released_limit(estimate, error, false_positives=entry.false_positives)
+        if estimate.detection is None
+        else estimate.detection.limit,
         notes=tuple(collected_notes(facts)),
         warnings=(
             *collected_warnings(facts),
@@ -75,6 +95,46 @@ def release_of(
         ),
         asked={"task": task.name, "batches": len(tallies)},
     )
+
+
+def _texts(
+    code: TextCode,
+    protocol: ShuffledHistogram,
+    tally: Tally,
+    *,
+    beta: float,
+    processes: int | None,
+    progress: Progress,
+) -> Estimate:
+    """Search the texts that many people of all batches share."""
+    assert isinstance(protocol, HashedHistogram)
+    return FreeText(code=code, protocol=protocol).estimate(
+        tally,
+        beta=beta,
+        reports=protocol.users,
+        forged=True,
+        processes=processes or os.cpu_count() or 1,
+        progress=progress,
+    )
+
+
+def _error(estimate: Estimate, protocol: ShuffledHistogram) -> float:
+    """The simultaneous error: planned if all values are shown, else of this estimate, where 0 stands for the others."""
+    if estimate.detection is None:
+        return protocol.error(estimate.beta).simultaneous
+    return max(estimate.largest_distance, float(estimate.simultaneous.unreported_high))
+
+
+def _reach(protocol: ShuffledHistogram) -> float:
+    """The most people by which one message moves an estimate: more than one if it is consistent with many values."""
+    return 1 / (1 - 1 / protocol.family.modulus) if isinstance(protocol, HashedHistogram) else 1.0
+
+
+def _planted(estimate: Estimate, protocol: ShuffledHistogram, most_messages: int) -> int | None:
+    """The number of forged reports that are enough to show a value that nobody holds; None if all values are shown."""
+    if estimate.detection is None or not isinstance(protocol, HashedHistogram):
+        return None
+    return math.ceil(estimate.detection.limit * protocol.levels / most_messages)
 
 
 def entered_as(task: Task) -> str:
@@ -86,35 +146,54 @@ class Releasing:
     """The releases of one task: one per batch or, if `joined`, each of all batches so far."""
 
     def __init__(
-        self, task: Task, store: TallyStore, *, ledger: Ledger | str | Path | None = None, joined: bool = False
+        self,
+        task: Task,
+        store: TallyStore,
+        *,
+        ledger: Ledger | str | Path | None = None,
+        joined: bool = False,
+        processes: int | None = None,
     ) -> None:
-        self._task, self._store, self._joined = task, store, joined
+        self._task, self._store, self._joined, self._processes = task, store, joined, processes
         self._ledger = None if ledger is None else Ledger.of(ledger)
         _ = task.labels  # fails at once if the list of answers is missing
 
-    def release(self) -> int:
-        """Release the batches that are not released yet; return the number of new releases."""
+    def release(self, progress: Progress = quiet) -> int:
+        """Release the batches that are not released yet; return the number of new releases.
+
+        A search for texts takes seconds to minutes. `progress` may stop it by an exception: nothing is spent then.
+        """
         good = [kept for kept in self._store.tallies(self._task.id) if kept.problem is None]
         new = [kept for kept in good if not kept.released]
         if not new:
             return 0
         batches = [good] if self._joined else [[kept] for kept in new]
         for each in batches:
-            self._publish(each)
+            self._publish(each, progress)
         return len(batches)
 
-    def _publish(self, batches: Sequence[KeptTally]) -> None:
+    def _publish(self, batches: Sequence[KeptTally], progress: Progress) -> None:
+        if isinstance(self._task.answers, AnswerText):
+            self._check_budget()  # before a search that may take minutes
         made = release_of(
             self._task,
             [from_bytes(kept.tally) for kept in batches],
             refused=_together(kept.refused for kept in batches),
             ledger=None if self._ledger is None else self._ledger.population,
+            processes=self._processes,
+            progress=progress,
         )
         text = made.to_json().encode()
         entry = self._enter()
         number = self._store.keep_release(self._task.id, release=text, batches=[kept.batch_id for kept in batches])
         log("released", task=self._task.id, release=number, batches=len(batches), people=made.protocol.users)
         self._finish(entry)
+
+    def _check_budget(self) -> None:
+        """Raise an error if the task does not fit the budget of the ledger."""
+        if self._ledger is not None:
+            what, catalogued = entered_as(self._task), CATALOGUE[self._task.protocol_used.name]
+            self._ledger.check_fits({what: self._task.protocol}, entries={what: catalogued})
 
     def _enter(self) -> int | None:
         """Enter the task in the ledger, as the last step before a release becomes visible."""

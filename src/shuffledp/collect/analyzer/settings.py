@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from shuffledp.collect.analyzer.hiding import HidingStore
 from shuffledp.collect.analyzer.releases import entered_as
 from shuffledp.collect.crypto.keys import KeyPair, read_key, read_word
 from shuffledp.collect.server.auth import Accepted
@@ -23,6 +24,7 @@ from shuffledp.collect.web.sessions import Sessions
 from shuffledp.errors import DataError, ParameterError
 from shuffledp.ledger import Ledger
 from shuffledp.protocols.catalogue import CATALOGUE
+from shuffledp.release.hidden import Blocklist
 
 LOOKS_EVERY = 0.5
 """Seconds between looks for batches that are ready upstream: counting one takes far longer."""
@@ -57,6 +59,7 @@ class Settings:
     upstream: the address of the last shuffler for the console, if it is not the one in the task.
     operators: hashes of the tokens with which operators sign in to the console.
     sessions: the open sessions of operators.
+    block: words that no page or file shows.
     """
 
     served: Sequence[Served]
@@ -71,6 +74,12 @@ class Settings:
     operators: Accepted = NO_OPERATORS
     sessions: Sessions = field(default_factory=Sessions)
     pause_after_wrong: float = PAUSE_AFTER_WRONG
+    block: Blocklist | None = None
+
+    @property
+    def shown(self) -> TallyStore:
+        """The store for readers of releases, which hides blocked words."""
+        return self.store if self.block is None else HidingStore(self.store, self.block)
 
     @property
     def tasks(self) -> list[Task]:
@@ -91,6 +100,7 @@ class Settings:
         join: bool = False,
         processes: int | None = None,
         operator: Sequence[str] = (),
+        block: Path | None = None,
     ) -> Settings:
         """Read the files that the options of the command name."""
         if processes is not None and not 1 <= processes <= _MOST_PROCESSES:
@@ -101,6 +111,7 @@ class Settings:
                 "operator must be the hash of another token than the one in token: a server that fetches batches could "
                 "sign in to the console"
             )
+        blocked = None if block is None else Blocklist.read(block)
         tasks = read_tasks(task)
         for each in tasks:
             if isinstance(each.answers, AnswersElsewhere):
@@ -117,6 +128,7 @@ class Settings:
             upstream=upstream,
             operators=operators,
             only_shown=[] if keys else tasks,
+            block=blocked,
         )
 
     def check(self) -> None:

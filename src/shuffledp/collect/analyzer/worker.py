@@ -5,8 +5,8 @@ of the task, for example because a shuffler's store was restored from a backup. 
 permanently: only the refusal is stored, and the batch is acknowledged. Messages are opened on all cores; invalid ones
 are left out and counted by reason.
 
-Memory: 40 bytes per onion, plus the number of possible messages. Onions wait in an unnamed file, and opened messages
-are stored as numbers. Duplicates are found by their first eight bytes, which honest onions never share.
+Memory: 40 bytes per onion, plus the number of possible messages if there are few. Onions wait in an unnamed file, and
+opened messages are stored as numbers. Duplicates are found by their first eight bytes, which honest onions never share.
 """
 
 from __future__ import annotations
@@ -28,19 +28,17 @@ from shuffledp.collect.crypto.fingerprint import Remembered, screen
 from shuffledp.collect.crypto.keys import KeyPair
 from shuffledp.collect.reasons import Reason, Refused
 from shuffledp.collect.server.observability import log
-from shuffledp.collect.server.pull import BatchPuller, TaskHealth, until
+from shuffledp.collect.server.pull import BatchPuller, StoppedError, TaskHealth, until
 from shuffledp.collect.store.fingerprints import Fingerprints
 from shuffledp.collect.store.tallies import to_bytes
 from shuffledp.collect.task import Task
 from shuffledp.collect.task.report import layer_of
 from shuffledp.errors import BudgetError, DataError, ParameterError, ShuffledpError
 from shuffledp.histogram.tally import Tally
+from shuffledp.progress import Progress
 
 MOST_LISTED = 1 << 22
 """With more possible messages, only those that occur are counted: a count for each would take 32 MB."""
-
-_AT_ONCE = 1 << 20
-"""Messages counted together where only those that occur are counted."""
 
 _FEW = 2 * AT_ONCE
 """Fewer onions than this are opened before further processes would have started."""
@@ -106,8 +104,7 @@ class _Messages:
         self._task = task
         self.number, self.invalid = 0, 0
         self._every = np.zeros(task.alphabet, dtype=np.int64) if task.alphabet <= MOST_LISTED else None
-        self._waiting: list[NDArray[np.uint64]] = []
-        self._listed = Tally(np.empty(0, dtype=np.uint64), np.empty(0, dtype=np.int64), messages=0)
+        self._kept: list[NDArray[np.uint64]] = []
 
     def add(self, opened: bytes) -> None:
         """Count messages of the task's width."""
@@ -118,9 +115,7 @@ class _Messages:
         if self._every is not None:
             self._every += np.bincount(messages.astype(np.int64), minlength=self._every.size)
             return
-        self._waiting.append(messages)
-        if sum(part.size for part in self._waiting) >= _AT_ONCE:
-            self._list()
+        self._kept.append(messages)
 
     @property
     def tally(self) -> Tally:
@@ -128,13 +123,9 @@ class _Messages:
         if self._every is not None:
             symbols = np.flatnonzero(self._every)
             return self._task.protocol.tally(Tally(symbols, self._every[symbols]))
-        self._list()
-        return self._task.protocol.tally(self._listed)
-
-    def _list(self) -> None:
-        if self._waiting:
-            self._listed += Tally.of(np.concatenate(self._waiting))
-            self._waiting = []
+        kept = np.concatenate(self._kept) if self._kept else np.empty(0, dtype=np.uint64)
+        self._kept = [kept]
+        return self._task.protocol.tally(Tally.of(kept))
 
 
 def numbers_of(opened: bytes, width: int) -> NDArray[np.uint64]:
@@ -143,6 +134,16 @@ def numbers_of(opened: bytes, width: int) -> NDArray[np.uint64]:
     words = np.zeros((len(written), _WORD), dtype=np.uint8)
     words[:, _WORD - width :] = written
     return words.view(">u8")[:, 0].astype(np.uint64)
+
+
+def stopped_by(stopping: threading.Event) -> Progress:
+    """Return the progress of a release, which stops it once the server stops; it is made again after the next start."""
+
+    def report(what: str, share: float) -> None:
+        if stopping.is_set():
+            raise StoppedError
+
+    return report
 
 
 UPSTREAM = "The last shuffler cannot be reached or refuses: no new batches arrive."
@@ -193,7 +194,9 @@ class BatchAnalyzer:
         """Whether more people were counted than have reported."""
         self._next_look = -math.inf
         self._counter = BatchCounter(served.task, served.key, processes=settings.processes)
-        self._releasing = Releasing(served.task, settings.store, ledger=settings.ledger, joined=settings.joined)
+        self._releasing = Releasing(
+            served.task, settings.store, ledger=settings.ledger, joined=settings.joined, processes=settings.processes
+        )
         self._health = TaskHealth(served.task.id, clock=clock)
         self._puller = BatchPuller(
             served.task,
@@ -215,7 +218,7 @@ class BatchAnalyzer:
     def step(self, stopping: threading.Event) -> bool:
         """Count all batches that are ready, then release; return whether anything was done."""
         worked = self._puller.step(stopping)
-        return self._release() or worked
+        return self._release(stopping) or worked
 
     def _count(self, batch_id: bytes, blocks: Iterator[bytes], stopping: threading.Event) -> None:
         task = self._task
@@ -247,13 +250,13 @@ class BatchAnalyzer:
         if self.stopped:
             raise MoreCountedError(f"people counted must be at most the reports, got {counted} of {self.reported}")
 
-    def _release(self) -> bool:
+    def _release(self, stopping: threading.Event) -> bool:
         due = self._has_new_tallies or self._clock() >= self._next_look
         if not due or not self._health.may_try("release"):
             return False
         try:
             self._check_reported()
-            released = self._releasing.release() if self._has_new_tallies else 0
+            released = self._releasing.release(stopped_by(stopping)) if self._has_new_tallies else 0
         except ShuffledpError as error:
             self._health.failed("release", error, _why_not_released(error))
             return False

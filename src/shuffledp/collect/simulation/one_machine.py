@@ -26,7 +26,7 @@ from shuffledp.collect.crypto.keys import KeyPair, write_key, write_secret
 from shuffledp.collect.server.auth import hash_of, new_token
 from shuffledp.collect.simulation.people import ArrivingPeople, Question, check_pace, usual_pace
 from shuffledp.collect.simulation.processes import Processes, free_ports
-from shuffledp.collect.task import AnswerList, Place, Task
+from shuffledp.collect.task import Place, Task
 from shuffledp.collect.task.new_task import new_task
 from shuffledp.collect.task.task import MOST_SHUFFLERS
 from shuffledp.errors import DataError, ParameterError
@@ -325,7 +325,7 @@ class Deployment:
         now = datetime.now(UTC)
         self.task: Task = new_task(
             question=question.words,
-            answers=AnswerList(question.answers),
+            answers=question.possible,
             users=users,
             epsilon=EPSILON,
             delta=DELTA,

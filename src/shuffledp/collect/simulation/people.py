@@ -13,7 +13,8 @@ import numpy as np
 
 from shuffledp.collect.client.client import new_report
 from shuffledp.collect.client.transport import SECONDS, Connection, post_over
-from shuffledp.collect.task import Task
+from shuffledp.collect.task import AnswerList, AnswerText, Task
+from shuffledp.collect.task.schema import Answers
 from shuffledp.data import Files, Source, open_engine
 from shuffledp.errors import DataError, ParameterError, RefusedError, UnreachableError
 from shuffledp.progress import Progress, quiet
@@ -52,51 +53,86 @@ THEMES: Mapping[str, float] = {
 }
 """The answers of the simulated people, with their probabilities."""
 
+HOME_PAGES: Mapping[str, float] = {
+    "wikipedia.org": 0.26,
+    "google.com": 0.2,
+    "bbc.co.uk": 0.15,
+    "github.com": 0.11,
+    "nytimes.com": 0.07,
+    "weather.com": 0.05,
+    "archive.org": 0.04,
+    "imdb.com": 0.02,
+}
+"""The home pages of the simulated people, with their probabilities; every other person has a page of their own."""
+
 _SEED = 14
 """The people are always the same; their noise never is."""
 
 
 @dataclass(frozen=True)
 class Question:
-    """A question, its answers with the shares of the simulated people, and a short name for files."""
+    """A question, its answers with the shares of the simulated people, and a short name for files.
+
+    `texts` is the code of a question that anything can answer. Shares may sum to less than 1 then: each of the other
+    people has an answer of their own.
+    """
 
     words: str = "Which theme do you use?"
     shares: Mapping[str, float] = field(default_factory=lambda: THEMES)
     name: str = "theme"
+    texts: AnswerText | None = None
 
     @classmethod
-    def of(cls, words: str | None, answers: Sequence[str] | None) -> Question:
+    def of(cls, words: str | None, answers: Sequence[str] | None, *, texts: AnswerText | None = None) -> Question:
         """Return the given question, or the default one; the shares of the answers are made up and decreasing."""
+        if words is not None and not words.strip():
+            raise ParameterError("question must not be empty")
+        if answers is not None and not all(answers):
+            raise ParameterError("answers must not be empty: give them with commas between them, such as tea,coffee")
+        if texts is not None:
+            shares = HOME_PAGES if answers is None else _decreasing(answers)
+            return cls("What is your home page?" if words is None else words, shares, "text", texts)
         if words is None and answers is None:
             return cls()
         if words is None or answers is None:
             raise ParameterError("question and answers must be given together, such as answers tea,coffee")
-        if not words.strip():
-            raise ParameterError("question must not be empty")
-        if not all(answers):
-            raise ParameterError("answers must not be empty: give them with commas between them, such as tea,coffee")
-        weights = [1 / (at + 1) for at in range(len(answers))]
-        shares = {answer: weight / sum(weights) for answer, weight in zip(answers, weights, strict=True)}
-        if len(shares) < len(answers):
-            raise ParameterError("answers must differ: one is there twice")
-        return cls(words, shares, "question")
+        return cls(words, _decreasing(answers), "question")
 
     @property
     def answers(self) -> list[str]:
-        """The answers in their order."""
+        """The answers that several people give, in their order."""
         return list(self.shares)
+
+    @property
+    def possible(self) -> Answers:
+        """The possible answers of the task."""
+        return self.texts or AnswerList(self.answers)
 
     def of_people(self, people: int) -> list[str]:
         """Return the answers of the first `people` people."""
-        rng = np.random.default_rng(_SEED)
-        found: list[str] = rng.choice(self.answers, size=people, p=list(self.shares.values())).tolist()
-        return found
+        return self._drawn(people, np.random.default_rng(_SEED))
 
     def of_others(self) -> Iterator[str]:
         """Yield the answers of later people, without end."""
         rng = np.random.default_rng(_SEED + 1)
         while True:
-            yield from rng.choice(self.answers, size=1_000, p=list(self.shares.values())).tolist()
+            yield from self._drawn(1_000, rng)
+
+    def _drawn(self, people: int, rng: np.random.Generator) -> list[str]:
+        rest = max(0.0, 1 - sum(self.shares.values()))
+        shares = np.array([*self.shares.values(), rest])
+        chosen = rng.choice(len(shares), size=people, p=shares / shares.sum()).tolist()
+        answers = self.answers
+        return [answers[at] if at < len(answers) else f"p{rng.integers(10**6)}.example" for at in chosen]
+
+
+def _decreasing(answers: Sequence[str]) -> dict[str, float]:
+    """Made-up shares of answers; the first one is the most frequent."""
+    weights = [1 / (at + 1) for at in range(len(answers))]
+    shares = {answer: weight / sum(weights) for answer, weight in zip(answers, weights, strict=True)}
+    if len(shares) < len(answers):
+        raise ParameterError("answers must differ: one is there twice")
+    return shares
 
 
 MOST_A_SECOND = 100.0

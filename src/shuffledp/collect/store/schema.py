@@ -206,8 +206,15 @@ REPORTS = Schema(
 
 TALLIES = Schema(
     kind="an analyzer",
-    version=2,
-    added={2: _FINGERPRINTS},
+    version=3,
+    added={
+        2: _FINGERPRINTS,
+        # what follows the first part of a long tally: no database stores a value of a gigabyte
+        3: (
+            """CREATE TABLE tally_parts (
+                batch_id BLOB NOT NULL, part BIGINT NOT NULL, bytes BLOB NOT NULL, PRIMARY KEY (batch_id, part))""",
+        ),
+    },
     application=0x5344414E,  # the letters SDAN
     tables=(
         "CREATE TABLE tasks (task_id BLOB NOT NULL PRIMARY KEY, users BIGINT NOT NULL)",

@@ -6,13 +6,15 @@ numbers of people and values are in the task.
 The first shuffler and a network observer see the number of messages in each report, and they can read the releases. It
 is not enough that this number has the same distribution for every value. An attacker who knows that one person sent all
 possible dummies knows part of the noise. So a report is padded to `most_messages` with padding messages, which are not
-counted, and its length reveals nothing. One protocol needs no padding: Poisson dummies that come one at a time. Given
-the numbers N_1, ..., N_n of all people, their sum S falls on the values uniformly and independently, so
+counted, and its length reveals nothing. Poisson dummies that come one at a time need no padding, each with a random
+value (`dummy-poisson`) or with a random seed and bucket (`hashed`). Given the numbers N_1, ..., N_n of dummies of all
+people, their sum S falls on all possible messages uniformly and independently. If every person sends k other messages,
+one for each level, and T is the tally of all messages, then
 
-    P_x(numbers, counts) = P_x(counts) P(numbers | S),
+    P_x(numbers, T) = P_x(T) P(numbers | S),
 
-where S is the sum of the counts minus n. The last factor does not depend on x: from the counts alone anyone could
-sample the numbers.
+where S is the number of messages in T minus n k. The last factor does not depend on the values x: from the tally alone
+anyone could sample the numbers. A release is a function of the tally.
 """
 
 from __future__ import annotations

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from datetime import datetime
 
-from shuffledp.collect.task.guarantee import CODECS, HASHED, write_parameters
+from shuffledp.collect.task.guarantee import CODECS, HASHED, is_padded, write_parameters
 from shuffledp.collect.task.schema import Answers, AnswerText, decimal_text
 from shuffledp.collect.task.task import BETA, VERSION, Admission, Claim, Named, Place, Task, moment_in_text
 from shuffledp.errors import ParameterError
+from shuffledp.estimators.hashed_values import MOST_VALUES
 from shuffledp.progress import Progress, quiet
 from shuffledp.protocols.catalogue import named
 from shuffledp.protocols.shuffled.hashed import DUMMIES, HashedHistogram
@@ -19,6 +21,14 @@ from shuffledp.release.spec import PrivacySpec
 
 POISSON = "dummy-poisson"
 """The name in the catalogue. The planner does not use it for local data, where no report is padded."""
+
+SHORTER = 4
+"""Hashed values are used where reports have this many times fewer messages. A report of up to 20 messages has 1 kB,
+less than the connection that carries it, so making it shorter would not be worth a larger error."""
+
+ACCEPTABLE = 1.25
+"""The largest error of hashed values, as a multiple of the error of the protocol that is chosen otherwise. With four
+dummies the standard deviation is 1.12 times as large, and few people have a slightly larger factor in the tail."""
 
 
 def new_task(
@@ -41,9 +51,9 @@ def new_task(
 ) -> Task:
     """Make a task with batches of `users` people and (epsilon, delta)-privacy for each person.
 
-    The noise of `honest_users` of them suffices. `protocol` is a name of the catalogue; by default the planner chooses,
-    and uses Poisson dummies where these are no worse. `dummies` is the number of dummies for each piece of a text: more
-    of them make reports longer and the error smaller.
+    The noise of `honest_users` of them suffices. `protocol` is a name of the catalogue. By default the planner chooses:
+    Poisson dummies where these are no worse, and hashed values where reports are then far shorter. `dummies` is the
+    number of dummies for each piece of a text: more of them make reports longer and the error smaller.
     """
     if protocol is not None and protocol not in CODECS:
         raise ParameterError(f"protocol must be one of {', '.join(CODECS)} in a task, got {protocol!r}")
@@ -76,11 +86,28 @@ def new_task(
 
 def _for_bins(target: Target, *, protocol: str | None, progress: Progress) -> tuple[str, ShuffledHistogram]:
     """The protocol for listed answers, and its name."""
+    if protocol == HASHED and target.bins > MOST_VALUES:
+        raise ParameterError(f"answers must be at most {MOST_VALUES - 2:,} for {HASHED}, got {target.bins - 2:,}")
+    hashed = _if_possible(HASHED, target) if protocol is None and target.bins <= MOST_VALUES else None
     asked = PrivacySpec(epsilon=target.epsilon, delta=target.delta, protocol=protocol, messages=True)  # type: ignore[arg-type]
+    try:
+        name, made = _planned(target, asked, progress=progress)
+    except ParameterError:
+        if hashed is None:
+            raise
+        _planned(replace(target, bins=2), asked, progress=quiet)  # fails if the people are too few for any answers
+        return HASHED, hashed
+    if hashed is not None and _is_shorter(hashed, name, made, delta=target.delta):
+        return HASHED, hashed
+    return name, made
+
+
+def _planned(target: Target, asked: PrivacySpec, *, progress: Progress) -> tuple[str, ShuffledHistogram]:
+    """The planner's choice, or Poisson dummies where these are no worse."""
     chosen = choose(target, asked, beta=BETA, listed=True, progress=progress)
     made = chosen.protocol
     assert isinstance(made, ShuffledHistogram)
-    poisson = _poisson_dummies(target) if protocol is None else None
+    poisson = _if_possible(POISSON, target) if asked.protocol is None else None
     if poisson is not None and (chosen.name == "dummy" or _is_no_worse(poisson, made, delta=target.delta)):
         return POISSON, poisson
     return chosen.name, made
@@ -96,13 +123,10 @@ def _for_texts(
     return HASHED, HashedHistogram.for_levels(target, levels=code.levels, pieces=code.symbols, dummies=dummies)
 
 
-def _poisson_dummies(target: Target) -> ShuffledHistogram | None:
-    """The protocol with about the error of binomial dummies, without padding, and for groups of any size.
-
-    None where epsilon is too small for it.
-    """
+def _if_possible(name: str, target: Target) -> ShuffledHistogram | None:
+    """The protocol of a name; None where epsilon is too small for it."""
     try:
-        made = named(POISSON).make(target)
+        made = named(name).make(target)
     except ParameterError:
         return None
     assert isinstance(made, ShuffledHistogram)
@@ -114,3 +138,11 @@ def _is_no_worse(one: ShuffledHistogram, other: ShuffledHistogram, *, delta: flo
     if one.error(BETA).simultaneous > other.error(BETA).simultaneous:
         return False
     return most_messages(one, delta=delta) <= most_messages(other, delta=delta)
+
+
+def _is_shorter(hashed: ShuffledHistogram, name: str, other: ShuffledHistogram, *, delta: float) -> bool:
+    """Whether reports of hashed values are far shorter than those of another protocol, at an acceptable error."""
+    if hashed.error(BETA).simultaneous > ACCEPTABLE * other.error(BETA).simultaneous:
+        return False
+    sent = most_messages(other, delta=delta) if is_padded(name) else other.messages_per_user.expected
+    return hashed.messages_per_user.expected * SHORTER <= sent

@@ -37,6 +37,8 @@ from shuffledp.collect.task.schema import (
 )
 from shuffledp.errors import DataError, ParameterError, TaskError
 from shuffledp.histogram.domain import Domain
+from shuffledp.protocols.free_text import FreeText, TextPlan
+from shuffledp.protocols.shuffled.hashed import HashedHistogram
 from shuffledp.protocols.shuffled_histogram import ShuffledHistogram
 from shuffledp.validation import MOST_USERS, target_delta, target_epsilon
 
@@ -215,6 +217,14 @@ class Task(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True
             people = people._replace(bins=code.values, levels=code.levels, pieces=code.symbols)
         return read_protocol(self.protocol_used.name, self.protocol_used.parameters, people)
 
+    @cached_property
+    def text_plan(self) -> TextPlan | None:
+        """The texts that a release will find, for a task with texts."""
+        if not isinstance(self.answers, AnswerText):
+            return None
+        assert isinstance(self.protocol, HashedHistogram)
+        return FreeText(code=self.answers.code, protocol=self.protocol).plan(beta=BETA)
+
     def privacy_of_reports(self, reports: int) -> GroupPrivacy:
         """The privacy of a person with this number of reports in one batch; in several batches it is not weaker."""
         claimed = self.guarantee
@@ -298,6 +308,12 @@ class Task(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True
     def report_length(self, messages: float) -> float:
         """Bytes of a sealed report with this number of messages, which may be an average."""
         return SEALING_BYTES + REPORT_HEAD_BYTES + messages * self.onion_length(0)
+
+    @property
+    def expected_messages(self) -> float:
+        """The average number of messages in a report."""
+        expected = self.protocol.messages_per_user.expected
+        return self.most_messages if self.padded else min(expected, self.most_messages)
 
     @property
     def longest_report(self) -> int:

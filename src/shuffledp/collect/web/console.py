@@ -17,7 +17,7 @@ from markupsafe import Markup
 from starlette.concurrency import run_in_threadpool
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
-from starlette.responses import Response
+from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
 from shuffledp import __version__
@@ -25,15 +25,18 @@ from shuffledp.collect.reasons import Reason, Refused
 from shuffledp.collect.server.cache import BoundedCache
 from shuffledp.collect.server.http import asking_the_store, on_http_error, on_refused
 from shuffledp.collect.store import CountedBatch, KeptRelease, ListedRelease, TallyStanding, TallyStore
-from shuffledp.collect.task import Task
+from shuffledp.collect.task import AnswerText, Task
 from shuffledp.collect.task.task import BETA, LONGEST_QUESTION
-from shuffledp.collect.web.assets import Assets, answer, wants_page, web_page
+from shuffledp.collect.web.assets import HEADERS, NO_STORE, Assets, answer, wants_page, web_page
 from shuffledp.collect.web.caches import Histories, LedgerStatus, rendered
+from shuffledp.collect.web.lookup import LONGEST as LONGEST_LOOKUP
+from shuffledp.collect.web.lookup import Lookups
 from shuffledp.collect.web.sessions import HOME, SigningIn
 from shuffledp.collect.web.status import OTHER, ShufflerHealth, ShufflerMonitor, new_client
 from shuffledp.errors import DataError
 from shuffledp.explain.task import details
 from shuffledp.formatting import confidence_percent, shown
+from shuffledp.jsonable import plain
 from shuffledp.ledger import Ledger
 
 Handler = Callable[[Request], Awaitable[Response]]
@@ -49,7 +52,7 @@ MOST_BATCHES = 200
 _WORDS_BYTES = 2**23
 """Size of the cache of paragraphs about tasks: a thousand tasks."""
 
-_SHOWN_TITLES = ("What is counted", "Guarantee", "Who must be trusted", "Accuracy", "Warning")
+_SHOWN_TITLES = ("What is counted", "Guarantee", "Who must be trusted", "Accuracy", "Limits", "Warning")
 """The paragraphs about a task that stand by themselves; a release says the rest."""
 
 _FOR_EXPERTS = "For experts"
@@ -110,6 +113,7 @@ class Console:
             name: ShufflerMonitor(task, self._client, upstream=upstream) for name, task in self._tasks.items()
         }
         self._histories, self._budget = Histories(store), LedgerStatus(ledger)
+        self._lookups = Lookups(store)
         # cached, because computing the guarantee can take seconds
         self._paragraph_cache: BoundedCache[Mapping[str, str]] = BoundedCache(
             most_bytes=_WORDS_BYTES, size=lambda paragraphs: sum(map(len, paragraphs.values()))
@@ -123,6 +127,7 @@ class Console:
             Route("/tasks/{name}/releases/{which}", self._show_release, methods=["GET"]),
             Route("/operator", self._signed_in(self._show_operator), methods=["GET"]),
             Route("/operator/tasks/{name}", self._signed_in(self._show_operator_task), methods=["GET"]),
+            Route("/operator/tasks/{name}/lookup", self._signed_in(self._show_lookup), methods=["GET"]),
             Route("/operator/login", self._door.sign_in, methods=["POST"]),
             Route("/operator/logout", self._door.sign_out, methods=["POST"]),
             *Assets.with_style("/console", _STATIC).routes(),
@@ -167,6 +172,28 @@ class Console:
 
     async def _show_operator_task(self, request: Request) -> Response:
         return answer(request, await run_in_threadpool(self._operator_task_page, self._requested(request), _now()))
+
+    async def _show_lookup(self, request: Request) -> Response:
+        """The count of one answer, for operators: a page, or JSON for programs."""
+        task, value = self._requested(request), request.query_params.get("value", "")
+        if not self._lookups.can(task):
+            raise HTTPException(404)
+        if len(value) > LONGEST_LOOKUP:
+            raise HTTPException(400)
+        with asking_the_store():
+            found = await run_in_threadpool(self._lookups.of, task, value)
+        if not wants_page(request):
+            return JSONResponse(plain(found), headers={**HEADERS, **NO_STORE})
+        page = _page(
+            "console/lookup.html",
+            signed_in=True,
+            task=_task_context(task, _now()),
+            value=value,
+            found=found,
+            longest=LONGEST_LOOKUP,
+            confidence=confidence_percent(BETA),
+        )
+        return answer(request, page)
 
     def _requested(self, request: Request) -> Task:
         task = self._tasks.get(request.path_params["name"])
@@ -237,6 +264,7 @@ class Console:
             batches=_batches(kept),
             all_batches=len(kept.batches),
             joined=self._joined,
+            lookup=LONGEST_LOOKUP if self._lookups.can(task) and kept.latest is not None else None,
             refused=_refusals(shufflers, kept.standing),
             unknown=kept.standing is None or not all(each.status for each in shufflers),
             servers=[{"name": _name(each.position, len(shufflers)), "health": each} for each in shufflers],
@@ -290,6 +318,7 @@ def _task_context(task: Task, now: datetime) -> dict[str, Any]:
         "users": task.users,
         "honest_users": task.honest_users,
         "protocol": task.protocol_used.name,
+        "texts": isinstance(task.answers, AnswerText),
         "keys": [place.key for place in task.shufflers],
         "analyzer": task.analyzer,
     }

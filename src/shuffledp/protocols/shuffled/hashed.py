@@ -32,7 +32,7 @@ from shuffledp.formatting import counted, readable
 from shuffledp.histogram.domain import Domain
 from shuffledp.histogram.estimate import Estimate
 from shuffledp.histogram.facts import NoiseFacts, NoiseKind
-from shuffledp.histogram.hash_family import MOST_MESSAGES, MOST_MODULUS, HashFamily, next_prime
+from shuffledp.histogram.hash_family import MOST_MESSAGES, MOST_MODULUS, HashFamily, is_prime, next_prime
 from shuffledp.histogram.inputs import check_bins
 from shuffledp.histogram.shuffle import concatenate
 from shuffledp.histogram.tally import Tally
@@ -92,12 +92,12 @@ class HashedHistogram(ShuffledHistogram):
         """Return the protocol with the least noise, at about `dummies` dummies for each value of a person."""
         dummies = checked_dummies(dummies)
         values = target.values_per_person
-        modulus = next_prime(min(target.cells, 2))
-        for _ in range(_ROUNDS if values > 1 else 1):  # the noise of several values depends on the number of buckets
-            shared = 1 / modulus if values > 1 and modulus > 2 else 0.0
-            rate = _rate(target, values=values, shared=shared)
-            modulus = _buckets(dummies * values * target.honest / rate, target.cells, sets=values > 1)
-        rate = _rate(target, values=values, shared=1 / modulus)
+        rate = _rate(target, values=values, shared=0.0)
+        for _ in range(_ROUNDS):
+            modulus = _buckets(dummies * values * target.honest / rate, target.cells, each=values)
+            if values == 1:
+                break
+            rate = _rate(target, values=values, shared=1 / modulus)
         return cls(
             **target.settled,
             family=HashFamily.of(modulus=modulus, values=target.cells),
@@ -249,6 +249,13 @@ class HashedHistogram(ShuffledHistogram):
             simultaneous=replace(estimate.simultaneous, unreported_high=self.users),
         )
 
+    def level_messages(self, values: NDArray[np.int64], *, rng: np.random.Generator) -> NDArray[np.int64]:
+        """The messages of everybody on one level, as messages of a protocol with one level."""
+        own = self._hashed(values, rng)
+        clusters = Clusters(distribution=self.dummies, users=self.users, bins=self.family.modulus)
+        number = clusters.draw_number(values.size, rng=rng)
+        return np.concatenate([own, rng.integers(0, self.family.messages, size=number)])
+
     def level(self, tally: Tally, level: int) -> Tally:
         """The messages of one level, as messages of a protocol with one level."""
         start, stop = np.searchsorted(tally.symbols, [level * self.family.messages, (level + 1) * self.family.messages])
@@ -305,8 +312,11 @@ class HashedHistogram(ShuffledHistogram):
         return {"dummies": self.dummies.share(people, of=self.users)}
 
 
-_ROUNDS = 3
+_ROUNDS = 2
 """The number of times that noise and buckets of several values are adjusted to each other; the noise comes last."""
+
+_BUCKETS_PER_SQUARE = 4
+"""The fewest buckets for K values of a person, relative to K^2: with fewer, shared messages cost too many dummies."""
 
 
 def checked_dummies(dummies: float) -> float:
@@ -348,12 +358,22 @@ def _of_everyone(rate: float, target: Target) -> CompoundPoisson:
     return poisson(mean)
 
 
-def _buckets(wanted: float, values: int, *, sets: bool) -> int:
+def _buckets(wanted: float, values: int, *, each: int) -> int:
     """The number of buckets: about the wanted one, however few values there are, so that other people add little."""
-    modulus = next_prime(max(2, min(math.ceil(wanted), MOST_MODULUS // 2)))
-    while sets and HashFamily.of(modulus=modulus, values=values).expanded:
-        modulus = next_prime(int(modulus * 0.9))
+    fewest = next_prime(_BUCKETS_PER_SQUARE * each**2 if each > 1 else 2)
+    modulus = next_prime(max(fewest, min(math.ceil(wanted), MOST_MODULUS // 2)))
+    while each > 1 and HashFamily.of(modulus=modulus, values=values).expanded:
+        if modulus == fewest:
+            raise ParameterError(f"bins must be fewer for {each} hashed values of each person, got {readable(values)}")
+        modulus = max(fewest, _last_prime(int(modulus * 0.9)))
     return modulus
+
+
+def _last_prime(number: int) -> int:
+    """The largest prime that is not above a number."""
+    while not is_prime(number):
+        number -= 1
+    return number
 
 
 def _on_grid(probability: float) -> float:

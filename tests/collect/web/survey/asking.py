@@ -16,7 +16,7 @@ from shuffledp.collect.server.run import Server, config_of, listening
 from shuffledp.collect.shuffler.app import make_app
 from shuffledp.collect.shuffler.settings import Served, Settings
 from shuffledp.collect.store import open_report_store
-from shuffledp.collect.task import AnswerList, AnswerRange, Place
+from shuffledp.collect.task import AnswerList, Place
 from shuffledp.collect.task.new_task import new_task
 from shuffledp.collect.task.task import Claim
 
@@ -38,7 +38,7 @@ def asked_task(
     keys = tuple(KeyPair.generate() for _ in range(shufflers + 1))
     addresses = [f"http://127.0.0.1:{port}", *(f"http://127.0.0.1:{9 + at}" for at in range(shufflers))]
     places = [Place(address, key.public) for address, key in zip(addresses, keys, strict=True)]
-    listed = answers if isinstance(answers, AnswerRange) else AnswerList(list(answers))
+    listed = AnswerList(list(answers)) if isinstance(answers, (list, tuple)) else answers
     settings = {"users": 5, "epsilon": 8.0, "delta": 1e-2, "protocol": "dummy-poisson"} | more
     task = new_task(
         question=question,

@@ -1,6 +1,8 @@
-// Shows the answers of a task: radio buttons, a search field if there are many, a field for numbers.
+// Shows the answers of a task: radio buttons, a search field if there are many, a field for numbers or for any text.
 import { OTHER } from "/client/src/answers.js";
+import { element } from "./element.js";
 import { printable } from "./printable.js";
+import { textField } from "./text_field.js";
 
 /** Most radio buttons; other answers are found by typing. */
 const MOST_SHOWN = 40;
@@ -31,15 +33,35 @@ let unfinished = /** @type {() => string | undefined} */ (() => undefined);
 export function showAnswers(task) {
   const legend = /** @type {HTMLElement} */ (fieldset.querySelector("legend"));
   legend.textContent = printable(task.question);
-  const size = task.values - 2;
-  const { answers } = task;
-  const shown = answers.kind === "range" && size > MOST_NUMBERS ? numberField(answers) : choices(task, size);
-  const others = [
-    choice("Another answer", () => OTHER).label,
-    choice("I would rather not say", () => null).label,
-  ];
-  fieldset.replaceChildren(legend, ...shown, ...others);
+  const none = choice("I would rather not say", () => null).label;
+  if (task.answers.kind === "text") {
+    fieldset.replaceChildren(legend, ...ownText(task), none);
+  } else {
+    fieldset.replaceChildren(legend, ...listed(task), choice("Another answer", () => OTHER).label, none);
+  }
   return { chosen, missing, forget: () => form.reset() };
+}
+
+/** @param {Task} task without texts */
+function listed(task) {
+  const { answers } = task;
+  const size = task.values - 2;
+  return answers.kind === "range" && size > MOST_NUMBERS ? numberField(answers) : choices(task, size);
+}
+
+/** @param {Task} task with texts */
+function ownText(task) {
+  const field = textField(task, form);
+  const own = choice("The text above", field.written);
+  field.input.addEventListener("input", () => {
+    own.radio.checked = field.written() !== undefined;
+  });
+  unfinished = () => {
+    if (!own.radio.checked) return undefined;
+    field.input.focus();
+    return "Type your answer first, or choose “I would rather not say”.";
+  };
+  return [...field.parts, own.label];
 }
 
 /** The message if nothing is chosen. */
@@ -139,16 +161,4 @@ function numberField({ start, stop }) {
     return type;
   };
   return [label, note, own.label];
-}
-
-/**
- * @template {keyof HTMLElementTagNameMap} K
- * @param {K} kind
- * @param {Record<string, unknown>} properties
- * @returns {HTMLElementTagNameMap[K]}
- */
-function element(kind, { role, ...properties }) {
-  const made = Object.assign(document.createElement(kind), properties);
-  if (role) made.setAttribute("role", String(role));
-  return made;
 }

@@ -75,7 +75,7 @@ async function showStanding() {
 
 /**
  * @param {import("/client/src/index.js").Task} task
- * @param {{messages: number[] | null, report: Uint8Array}} prepared without messages if it was made earlier
+ * @param {import("./showing.js").Shown} prepared without messages if it was made earlier
  * @param {{moves?: boolean}} [how]
  */
 async function showMade(task, prepared, how = {}) {
@@ -102,7 +102,7 @@ async function make() {
     navigator.storage?.persist?.().catch(() => {}); // a browser that clears its storage would allow a second answer
     const prepared = await client.prepare(chosen.value);
     answers.forget();
-    await showMade(client.task, prepared, { moves: true });
+    await showMade(client.task, { ...prepared, answer: chosen.value }, { moves: true });
   } catch (error) {
     answers.forget();
     failed(error);

@@ -6,8 +6,9 @@ import { printable } from "./printable.js";
 /** Answers that every task has, as the form names them. */
 const CHOICES = new Map([[OTHER, "another answer"], [NONE, "no answer"]]);
 
-/** Most lines of messages. */
+/** Most lines of messages, and of scrambled ones, which mean nothing to a reader. */
 const MOST_LINES = 60;
+const MOST_SCRAMBLED = 12;
 
 /** Enough to see that they are unreadable; the SHA-256 identifies the report. */
 const BYTES_SHOWN = 64;
@@ -15,15 +16,24 @@ const BYTES_SHOWN = 64;
 /** @param {string} id */
 const at = (id) => /** @type {HTMLElement} */ (document.getElementById(id));
 
+/** @typedef {import("/client/src/index.js").Task} Task */
+/** @typedef {import("/client/src/task.js").Message} Message */
+
+/**
+ * A report, with its messages and the answer if it was made just now.
+ * @typedef {{messages: Message[] | null, report: Uint8Array, answer?: string | null}} Shown
+ */
+
 /**
  * Shows a report; returns the SHA-256 of its bytes.
- * @param {import("/client/src/task.js").Task} task
- * @param {{messages: number[] | null, report: Uint8Array}} prepared
+ * @param {Task} task
+ * @param {Shown} prepared
  */
-export async function showReport(task, { messages, report }) {
+export async function showReport(task, { messages, report, answer }) {
   at("inside").hidden = messages === null;
   at("inside-gone").hidden = messages !== null;
   if (messages !== null) showMessages(task, messages);
+  at("inside-text").textContent = answer && task.code ? `Your answer, as it is counted: ${textOf(task, answer)}` : "";
   const layers = task.shufflers.length;
   at("sealed-words").textContent =
     `${report.length.toLocaleString("en")} bytes. Each message is encrypted for the analyzer` +
@@ -39,6 +49,12 @@ export async function showReport(task, { messages, report }) {
 export function forgetReport() {
   at("messages").replaceChildren();
   at("inside-words").textContent = "";
+  at("inside-text").textContent = "";
+}
+
+/** @param {Task} task @param {string} answer */
+function textOf(task, answer) {
+  return task.countsAsOther(answer) ? "another answer" : printable(String(task.normalised(answer)));
 }
 
 /** If no made-up message was drawn, which is as likely for every answer. */
@@ -46,31 +62,43 @@ const ALONE =
   "One message: your answer. This time your device drew no made-up message, which happens to many people, whatever " +
   "they answer. Your answer hides among the made-up messages of the others, with which it is shuffled.";
 
-/** @param {import("/client/src/task.js").Task} task @param {number} number */
+/** What of a report is the answer: the rest is noise. @param {Task} task */
+function own(task) {
+  if (task.code !== null) return `${task.levels} are the beginnings of your text, scrambled so that each fits many texts`;
+  return task.family === null ? "One is your answer" : "One is your answer, scrambled so that it fits many answers";
+}
+
+/** @param {Task} task @param {number} number */
 function among(task, number) {
   const padding = task.padded ? ", or count for nothing and make all reports equally long" : "";
   return (
-    `${number.toLocaleString("en")} messages. One is your answer. The others were drawn at random and do not depend on ` +
+    `${number.toLocaleString("en")} messages. ${own(task)}. The others were drawn at random and do not depend on ` +
     `your answer${padding}. Anyone who saw these messages alone could often guess your answer. Nobody does unless ` +
     "all servers cheat together or this page's server changes this page: the messages are encrypted, and opened only after they are shuffled with those of all " +
     `${task.users.toLocaleString("en")} people.`
   );
 }
 
-/** @param {import("/client/src/task.js").Task} task @param {number[]} messages */
+/** @param {Task} task @param {Message[]} messages */
 function showMessages(task, messages) {
-  /** @type {Map<number, number>} */
+  /** @type {Map<Message, number>} */
   const times = new Map();
   for (const message of messages) times.set(message, (times.get(message) ?? 0) + 1);
-  const kinds = [...times].sort(([one], [other]) => one - other);
+  const kinds = [...times].sort(([one], [other]) => (one < other ? -1 : 1));
   at("inside-words").textContent = messages.length === 1 ? ALONE : among(task, messages.length);
-  const lines = kinds.slice(0, MOST_LINES).map(([message, number]) => line(inWords(task, message), number));
-  if (kinds.length > MOST_LINES) lines.push(line(`and ${(kinds.length - MOST_LINES).toLocaleString("en")} others`, 1));
+  const most = task.family === null ? MOST_LINES : MOST_SCRAMBLED;
+  const lines = kinds.slice(0, most).map(([message, number]) => line(inWords(task, message), number));
+  if (kinds.length > most) lines.push(line(`and ${(kinds.length - most).toLocaleString("en")} others`, 1));
   at("messages").replaceChildren(...lines);
 }
 
-/** @param {import("/client/src/task.js").Task} task @param {number} message */
+/** @param {Task} task @param {Message} message */
 function inWords(task, message) {
+  const hash = task.hashOf(message);
+  if (hash !== null) {
+    const beginning = task.code === null ? "" : `beginning ${hash.level + 1}: `;
+    return `${beginning}key ${hash.seed}, number ${hash.bucket}`;
+  }
   const meaning = task.meaningOf(message);
   if (meaning === null) return "counts for nothing";
   const answer = CHOICES.get(meaning.label) ?? printable(meaning.label);

@@ -1,0 +1,263 @@
+"""The search for texts: against a walk by definition, and its stated rates of misses, false positives and coverage."""
+
+from collections import Counter
+from itertools import product
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from shuffledp.errors import DataError, ParameterError
+from shuffledp.histogram.labels import NotAValue
+from shuffledp.histogram.text_code import END, FIRST_PIECE, NONE, OTHER, Step, TextCode
+from shuffledp.protocols.free_text import NO_TEXT, OTHER_TEXT, FreeText, LocalMessages, TallyCounts
+from shuffledp.protocols.shuffled.hashed import HashedHistogram
+from shuffledp.protocols.target import Target
+
+RATE = 1e-6
+"""The rate of false failures of each statistical test."""
+
+CODE = TextCode(levels=3, longest=8, alphabet="abcd", normalisation=())
+LISTED = TextCode(levels=3, longest=8, pieces=("a", "b", "ab", "bc", "c"), normalisation=())
+
+
+def searching(code=CODE, users=1500, epsilon=4):
+    return FreeText.for_target(code, users=users, epsilon=epsilon, delta=1e-4)
+
+
+def tallied(search, held, rng):
+    """The tally of messages that everybody made on their own device."""
+    rows = np.repeat([search.code.values_of(text) for text in held], list(held.values()), axis=0)
+    return search.protocol.tally(search.protocol.randomize(rows, rng=rng))
+
+
+def support(protocol, tally, level, value):
+    """The number of messages of a level that are consistent with a value, by hashing it with each seed."""
+    part = protocol.level(tally, level)
+    seeds, buckets = np.divmod(part.symbols, protocol.family.modulus)
+    same = protocol.family.buckets(seeds, np.full(seeds.size, value)) == buckets
+    return int(part.counts[same].sum())
+
+
+def walked(search, tally, *, risk):
+    """The reported texts with the sum of their counts, from the definition of the tests, one text at a time."""
+    code, protocol, tests = search.code, search.protocol, search.tests
+    levels, pieces = code.levels, range(FIRST_PIECE, code.symbols)
+
+    def count(path, level):
+        return support(protocol, tally, level, code.parent(path[:level]) * code.symbols + path[level])
+
+    def texts(length):
+        return [path for path in product(pieces, repeat=length) if code.cut(code.text(path)) == path]
+
+    kept = {(): True}
+    for length in range(1, levels):
+        for path in texts(length):
+            kept[path] = kept.get(path[:-1], False) and count(path, length - 1) >= tests.prefix
+    found = {}
+    for length in range(1, levels + 1):
+        ended = [path for path in texts(length) if kept.get(path if length < levels else path[:-1], False)]
+        candidates = len(ended)
+        if length == levels:
+            parents = [path for path in kept if len(path) == levels - 1 and kept[path] and code.continues(path)]
+            candidates = len(parents) * len(pieces)
+        copies = max(1, levels - length)
+        threshold = tests.threshold(copies, tests.share(length) * risk / max(1, candidates))
+        for path in ended:
+            whole = path + (END,) * (levels - length)
+            totals = np.cumsum([count(whole, level) for level in range(min(length, levels - 1), levels)])
+            passes = all(totals[at] >= tests.ended(at + 1) for at in (0, 1, 3) if at < len(totals) - 1)
+            if passes and totals[-1] >= threshold:
+                found[code.text(path)] = int(totals[-1])
+    return found
+
+
+@pytest.mark.parametrize("code", [CODE, LISTED], ids=["alphabet", "list"])
+@pytest.mark.parametrize("seed", range(3))
+def test_the_search_finds_what_a_walk_by_definition_finds(code, seed):
+    rng = np.random.default_rng(seed)
+    search = searching(code, users=900)
+    texts = ["a", "b", "ab", "abc", "abb", "cab", "ccc", "bcc", "ca", "x", ""]
+    held = dict(zip(texts, rng.multinomial(900, 1 / np.arange(1, 12) / sum(1 / np.arange(1, 12))), strict=True))
+    tally = tallied(search, held, rng)
+    estimate = search.estimate(tally, risk=0.3, reports=900)
+    expected = walked(search, tally, risk=0.3)
+    assert len(expected) > 2
+    found = {label: at for at, label in enumerate(estimate.labels.tolist()) if isinstance(label, str)}
+    assert set(found) == set(expected)
+    for text, total in expected.items():
+        copies = search.tests.copies(len([symbol for symbol in code.path(text) if symbol >= FIRST_PIECE]))
+        assert estimate.counts[found[text]] == search.tests.counted(copies).estimate(np.array([total]))[0]
+    for label, symbol in ((OTHER_TEXT, OTHER), (NO_TEXT, NONE)):
+        path = (symbol, END, END)
+        values = [code.parent(path[:level]) * code.symbols + path[level] for level in range(3)]
+        total = sum(support(search.protocol, tally, level, value) for level, value in enumerate(values))
+        assert estimate[label] == pytest.approx(search.tests.counted(3).estimate(np.array([total]))[0])
+
+
+def local(search, held, rng, **options):
+    return search.estimate_local(LocalMessages(search, held, rng=rng), **options)
+
+
+def shown(estimate):
+    return {label for label in estimate.labels.tolist() if not isinstance(label, NotAValue)}
+
+
+@pytest.mark.slow
+def test_texts_at_the_limit_are_found_as_often_as_stated():
+    beta, trials, rng = 0.25, 40, np.random.default_rng(1)
+    search = searching(users=2500)
+    limit = search.plan(beta=beta).detection_limit
+    texts = ["a", "bc", "abc", "dda", "ddd", "cba"]
+    held = {**dict.fromkeys(texts, limit), "": 2500 - len(texts) * limit}
+    found, stated = 0, set()
+    for _ in range(trials):
+        estimate = local(search, held, rng, beta=beta)
+        stated.add(estimate.detection.limit)
+        found += sum(text in estimate for text in texts)
+    assert max(stated) <= limit
+    fewest = stats.binom.ppf(RATE, trials * len(texts), 1 - beta)
+    assert found >= fewest
+    # of texts that half as many people hold, so many are not found
+    half = {**dict.fromkeys(texts, limit // 2), "": 2500 - len(texts) * (limit // 2)}
+    assert sum(len(shown(local(search, half, rng, beta=beta))) for _ in range(trials)) < fewest
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("held", [{"abc": 1500}, {"a": 700, "ab": 500, "": 300}], ids=["one text", "few texts"])
+def test_false_positives_are_as_rare_as_stated(held):
+    risk, trials, rng = 0.5, 60, np.random.default_rng(2)
+    search = searching()
+    estimates = [local(search, held, rng, risk=risk) for _ in range(trials)]
+    wrong = sum(bool(shown(estimate) - set(held)) for estimate in estimates)
+    assert wrong <= stats.binom.ppf(1 - RATE, trials, risk)
+    assert all(set(held) - {""} <= shown(estimate) for estimate in estimates)
+
+
+@pytest.mark.slow
+def test_the_risk_is_used_and_not_only_kept():
+    """Texts that nobody holds pass about as often as their part of the risk allows."""
+    trials, rng, search = 100, np.random.default_rng(3), searching()
+    wrong = sum(bool(shown(local(search, {"abc": 1500}, rng, risk=0.9)) - {"abc"}) for _ in range(trials))
+    assert wrong >= stats.binom.ppf(RATE, trials, 0.15) > 0
+
+
+@pytest.mark.slow
+def test_intervals_hold_all_at_once_as_often_as_stated():
+    beta, trials, rng = 0.3, 60, np.random.default_rng(4)
+    search = searching()
+    held = Counter({"a": 300, "ab": 250, "abc": 250, "dd": 200, "ccc": 150, "bad": 60, "x": 90, "": 200})
+    failed = 0
+    for _ in range(trials):
+        estimate = local(search, held, rng, beta=beta)
+        for text, people in held.items():
+            label = {"x": OTHER_TEXT, "": NO_TEXT}.get(text, text)
+            low, high = estimate.interval(label)
+            if not low <= people <= high:
+                failed += 1
+                break
+    assert failed <= stats.binom.ppf(1 - RATE, trials, beta)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("text", "length"), [("a", 1), ("abc", 3)])
+def test_estimates_are_unbiased_with_the_stated_variance(text, length):
+    trials, rng, search = 250, np.random.default_rng(5), searching()
+    held, values, errors = {"a": 800, "abc": 700}, CODE.values_of(text), []
+    estimator = search.tests.counted(search.tests.copies(length))
+    levels = range(length, 3) if length < 3 else [2]  # those on which the whole text is counted
+    for _ in range(trials):
+        messages = LocalMessages(search, held, rng=rng)
+        total = sum(messages.count(level, values[level : level + 1]) for level in levels)
+        errors.append(estimator.estimate(total)[0] - held[text])
+    chi = sum(error**2 for error in errors) / estimator.variance(held[text])
+    low, high = stats.chi2.ppf([RATE / 2, 1 - RATE / 2], trials)
+    assert low < chi < high
+    assert trials * 0.7**2 < low  # so noise that is 30% off is rejected
+    assert trials * 1.3**2 > high
+
+
+def test_everybody_with_one_text_is_found():
+    search = searching()
+    estimate = local(search, {"dcb": 1500}, np.random.default_rng(6))
+    assert shown(estimate) == {"dcb"}
+    assert estimate.interval("dcb")[0] <= 1500 == estimate.interval("dcb")[1]
+    assert estimate.interval("aaa") == (0, estimate.simultaneous.unreported_high)
+
+
+def test_one_person_is_never_found():
+    search = FreeText.for_target(CODE, users=1, epsilon=4, delta=1e-4)
+    estimate = local(search, {"abc": 1}, np.random.default_rng(7))
+    assert estimate.detection.limit == 2
+    assert estimate.simultaneous.unreported_high == 1
+    assert shown(estimate) == set()
+
+
+def test_answers_without_a_text_have_a_place():
+    rng, search = np.random.default_rng(8), searching(users=1200)
+    held = {None: 200, "": 100, "aaaa": 150, "\x00": 150, "\ud800": 150, "A": 150, "x" * 999: 100, "dad": 200}
+    estimate = local(search, held, rng)
+    assert shown(estimate) == {"dad"}
+    for label, people in ((OTHER_TEXT, 700), (NO_TEXT, 300)):
+        low, high = estimate.interval(label)
+        assert low <= people <= high
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        CODE,
+        TextCode(levels=3, longest=5, alphabet="ab", width=2, normalisation=()),
+        LISTED,
+        TextCode(levels=3, longest=4, pieces=("a", "aa", " ", "/", "a/"), normalisation=(Step.TRIM, Step.SLASH)),
+    ],
+    ids=["letters", "pairs", "list", "normalised"],
+)
+def test_every_text_is_a_candidate_and_nothing_that_is_cut_otherwise(code):
+    every = {code.path("".join(chars)) for size in range(1, 7) for chars in product("abc /", repeat=size)}
+    pieces = {tuple(symbol for symbol in path if symbol >= FIRST_PIECE) for path in every if path[0] >= FIRST_PIECE}
+    for path in product(range(FIRST_PIECE, code.symbols), repeat=2):
+        prefixes = {path, path[:1]}
+        for one in prefixes:
+            if any(text[: len(one)] == one for text in pieces):
+                assert code.starts_text(one)
+                assert all(code.continues(one[:at]) for at in range(len(one)))
+            elif not code.normalisation and "d" not in code.text(one):
+                assert not code.starts_text(one)
+
+
+def test_a_tally_and_messages_made_level_by_level_agree():
+    """The same messages give the same estimate, however they are counted."""
+    rng, search = np.random.default_rng(9), searching()
+    tally = tallied(search, {"a": 500, "abc": 1000}, rng)
+    one = search.estimate(tally, reports=1500)
+    other = search.estimate(tally, reports=1500, counts=TallyCounts(search.protocol, tally, threads=2))
+    assert one.to_csv() == other.to_csv()
+
+
+def test_fewer_reports_have_a_weaker_guarantee():
+    rng, search = np.random.default_rng(10), searching()
+    tally = tallied(search, {"abc": 1200}, rng)
+    with pytest.raises(DataError, match="reports="):
+        search.estimate(tally)
+    estimate = search.estimate(tally, reports=1200)
+    assert estimate.people == 1200
+    assert estimate.guarantee.epsilon > 4
+    assert abs(estimate["abc"] - 1200) < 60
+
+
+def test_a_protocol_of_another_code_is_refused():
+    target = Target(users=100, bins=50, epsilon=4, delta=1e-4)
+    with pytest.raises(ParameterError, match="protocol must have the levels, values and pieces of the code"):
+        FreeText(code=CODE, protocol=HashedHistogram.for_target(target))
+    with pytest.raises(DataError, match="the texts have 7 people"):
+        LocalMessages(searching(), {"a": 7})
+
+
+def test_the_plan_is_an_upper_bound_of_the_released_limit():
+    search = searching()
+    plan = search.plan()
+    estimate = local(search, {"abc": 900, "dd": 600}, np.random.default_rng(11))
+    assert estimate.detection.limit <= plan.detection_limit <= plan.all_reported
+    assert plan.bytes == pytest.approx(plan.messages * plan.bits_per_message / 8)
+    assert plan.messages == search.protocol.messages_per_user.expected
