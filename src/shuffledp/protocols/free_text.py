@@ -24,7 +24,7 @@ from shuffledp.errors import DataError, ParameterError
 from shuffledp.estimators.base import around_estimates
 from shuffledp.estimators.hashed_values import messages_in
 from shuffledp.estimators.text_search import Ended, Found, LevelCounts, search
-from shuffledp.estimators.text_tests import TextTests
+from shuffledp.estimators.text_tests import ALONE, UNREPORTED, TextTests
 from shuffledp.formatting import ShortRepr
 from shuffledp.histogram.domain import Domain
 from shuffledp.histogram.estimate import Estimate
@@ -170,17 +170,19 @@ class FreeText:
             at = np.array([place for place, one in enumerate(texts) if one.length == length])
             totals = np.array([texts[place].total for place in at.tolist()])
             estimator = tests.counted(ran.levels if not length else tests.copies(length))
-            every = tests.share(length) * beta / max(1, found.candidates[length])
             counts[at] = estimator.estimate(totals)
-            ends[:2, at] = estimator.interval(totals, beta=beta)
+            ends[:2, at] = estimator.interval(totals, beta=ALONE * beta)
+            every = tests.share(length) * (1 - UNREPORTED) * beta / max(1, found.candidates[length])
             ends[2:, at] = estimator.interval(totals, beta=every)
-        limit = tests.limit(found.thresholds, beta)
-        every_limit = tests.limit(found.thresholds, beta, people=ran.users)
+        alone, every_limit = (
+            tests.limit(found.thresholds, UNREPORTED * beta, people=people) for people in (None, ran.users)
+        )
         per_bin, simultaneous = around_estimates(
             counts,
-            per_bin=Intervals(ends[0], ends[1], unreported_high=min(ran.users, limit - 1)),
+            per_bin=Intervals(ends[0], ends[1], unreported_high=min(ran.users, alone - 1)),
             simultaneous=Intervals(ends[2], ends[3], unreported_high=min(ran.users, every_limit - 1)),
         )
+        limit = tests.limit(found.thresholds, beta)
         return Estimate(
             symbols=as_symbols([self._label(one) for one in texts]),
             counts=counts,
