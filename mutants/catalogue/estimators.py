@@ -233,8 +233,8 @@ MUTANTS = (
         name="text-missed-beside-a-wrong-interval",
         harm="The bound on texts that are not reported has all of beta, which the intervals have already used.",
         target="shuffledp.protocols.free_text:FreeText._estimate",
-        pattern="UNREPORTED * beta, people=people",
-        replacement="beta, people=people",
+        pattern="UNREPORTED * beta",
+        replacement="beta",
         tests=("tests/protocols/test_free_text.py::test_a_missed_text_and_an_interval_share_the_failure_probability",),
     ),
     Mutant(
