@@ -388,7 +388,10 @@ def _confidence_sentences(estimate: Estimate) -> Iterator[str]:
 def _false_positives(estimate: Estimate) -> str:
     if estimate.detection is not None:
         chance = one_in(estimate.detection.risk)
-        return f"The chance that any {noun(estimate)} shown is held by no honest person is at most {chance}."
+        what = noun(estimate)
+        return (
+            f"The chance that any {what} shown is held by nobody is at most {chance}, if everyone follows the protocol."
+        )
     if estimate.estimator == "truncated":
         return "A value that nobody holds is never shown."
     return _EVERY_VALUE if len(estimate) == estimate.bins else _LOOKED_UP
