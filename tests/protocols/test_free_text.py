@@ -8,9 +8,9 @@ import pytest
 from scipy import stats
 
 from shuffledp.errors import DataError, ParameterError
-from shuffledp.histogram.labels import NotAValue
+from shuffledp.histogram.labels import NO_TEXT, OTHER_TEXT, NotAValue
 from shuffledp.histogram.text_code import END, FIRST_PIECE, NONE, OTHER, Step, TextCode
-from shuffledp.protocols.free_text import NO_TEXT, OTHER_TEXT, FreeText, LocalMessages, TallyCounts
+from shuffledp.protocols.free_text import FreeText, LocalMessages, TallyCounts
 from shuffledp.protocols.shuffled.hashed import HashedHistogram
 from shuffledp.protocols.target import Target
 

@@ -26,6 +26,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shuffledp.errors import ParameterError
+from shuffledp.histogram.labels import NO_TEXT, OTHER_TEXT, NoText, text_label
 from shuffledp.validation import whole
 
 END, OTHER, NONE = 0, 1, 2
@@ -163,6 +164,12 @@ class TextCode:
     def text(self, path: Sequence[int]) -> str:
         """The text of the pieces in a path."""
         return "".join(self.listed[symbol - FIRST_PIECE] for symbol in path if symbol >= FIRST_PIECE)
+
+    def label(self, path: Sequence[int]) -> str | NoText:
+        """The label under which the people of a path are reported."""
+        if path[0] >= FIRST_PIECE:
+            return text_label(self.text(path))
+        return OTHER_TEXT if path[0] == OTHER else NO_TEXT
 
     def continues(self, pieces: tuple[int, ...]) -> bool:
         """Whether another piece can follow: in texts of an alphabet only the last piece is shorter than the others."""

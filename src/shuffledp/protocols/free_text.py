@@ -23,16 +23,15 @@ from numpy.typing import NDArray
 from shuffledp.errors import DataError, ParameterError
 from shuffledp.estimators.base import around_estimates
 from shuffledp.estimators.hashed_values import messages_in
-from shuffledp.estimators.text_search import Ended, Found, LevelCounts, search
+from shuffledp.estimators.text_search import Found, LevelCounts, search
 from shuffledp.estimators.text_tests import TextTests
 from shuffledp.formatting import ShortRepr
 from shuffledp.histogram.domain import Domain
 from shuffledp.histogram.estimate import Estimate
 from shuffledp.histogram.facts import Detection
 from shuffledp.histogram.intervals import Intervals
-from shuffledp.histogram.labels import NoText, text_label
 from shuffledp.histogram.tally import Tally, as_symbols
-from shuffledp.histogram.text_code import FIRST_PIECE, OTHER, TextCode
+from shuffledp.histogram.text_code import FIRST_PIECE, TextCode
 from shuffledp.progress import Progress, quiet
 from shuffledp.protocols.shuffled.hashed import DUMMIES, HashedHistogram
 from shuffledp.protocols.target import Target
@@ -41,9 +40,6 @@ from shuffledp.validation import failure_probability
 
 RISK = 1e-3
 """The default probability that any reported text is held by nobody."""
-
-OTHER_TEXT, NO_TEXT = NoText("other"), NoText("none")
-"""The labels of people whose text cannot be cut into pieces, and of people without a text."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -182,7 +178,7 @@ class FreeText:
             simultaneous=Intervals(ends[2], ends[3], unreported_high=min(ran.users, every_limit - 1)),
         )
         return Estimate(
-            symbols=as_symbols([self._label(one) for one in texts]),
+            symbols=as_symbols([self.code.label(one.symbols) for one in texts]),
             counts=counts,
             per_bin=per_bin,
             simultaneous=simultaneous,
@@ -195,11 +191,6 @@ class FreeText:
             domain=Domain.implicit(ran.bins),
             detection=Detection(limit=limit, risk=risk, longest=self.code.longest, candidates=tuple(found.compared)),
         )
-
-    def _label(self, one: Ended) -> str | NoText:
-        if one.length:
-            return text_label(self.code.text(one.symbols))
-        return OTHER_TEXT if one.symbols[0] == OTHER else NO_TEXT
 
 
 class _Counts:

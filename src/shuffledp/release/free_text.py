@@ -21,13 +21,13 @@ from shuffledp.data.source import Source
 from shuffledp.errors import DataError, ParameterError
 from shuffledp.formatting import ShortRepr
 from shuffledp.histogram.estimate import Estimate
-from shuffledp.histogram.labels import NotAValue, NoText, text_label
-from shuffledp.histogram.text_code import FIRST_PIECE, OTHER, TextCode
+from shuffledp.histogram.labels import NotAValue, NoText
+from shuffledp.histogram.text_code import FIRST_PIECE, TextCode
 from shuffledp.jsonable import plain
 from shuffledp.ledger import Ledger, Spending
 from shuffledp.progress import Progress, quiet
 from shuffledp.protocols.catalogue import CATALOGUE
-from shuffledp.protocols.free_text import NO_TEXT, OTHER_TEXT, RISK, FreeText, LocalMessages
+from shuffledp.protocols.free_text import RISK, FreeText, LocalMessages
 from shuffledp.protocols.text_codes import TextChoices
 from shuffledp.release.evaluate import evaluate as evaluated
 from shuffledp.release.limits import cautions
@@ -125,19 +125,11 @@ def held_texts(people: People) -> Counter[str | None]:
     return held
 
 
-def label_of(code: TextCode, text: str | None) -> str | NoText:
-    """The label under which the people of a text are reported."""
-    path = code.path(text)
-    if path[0] >= FIRST_PIECE:
-        return text_label(code.text(path))
-    return OTHER_TEXT if path[0] == OTHER else NO_TEXT
-
-
 def true_texts(code: TextCode, held: Mapping[str | None, int], estimate: Estimate) -> TrueCounts:
     """The true counts of all texts that anybody holds, and of reported labels, with their places in an estimate."""
     true: Counter[str | NoText] = Counter()
     for text, number in held.items():
-        true[label_of(code, text)] += number
+        true[code.label(code.path(text))] += number
     places = {label: at for at, label in enumerate(estimate.labels.tolist())}
     for label in places:
         true[label] += 0

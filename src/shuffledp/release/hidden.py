@@ -23,11 +23,10 @@ from shuffledp.errors import DataError, ParameterError
 from shuffledp.formatting import ShortRepr
 from shuffledp.histogram.estimate import Estimate
 from shuffledp.histogram.intervals import Intervals
-from shuffledp.histogram.labels import NoText
+from shuffledp.histogram.labels import HIDDEN
 from shuffledp.histogram.tally import as_symbols
 from shuffledp.release.release import Release
 
-HIDDEN = NoText("hidden")
 MOST_ENTRIES = 100_000
 """The most entries of a blocklist: each is compared with every text that is shown."""
 
