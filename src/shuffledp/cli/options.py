@@ -19,7 +19,6 @@ import typer
 from shuffledp.errors import DataError, ParameterError, TaskError
 
 if TYPE_CHECKING:
-    from shuffledp.histogram.text_code import TextCode
     from shuffledp.protocols.text_codes import TextChoices
 
 # panels of the help; options without a panel come first
@@ -335,15 +334,6 @@ def text_choices(
         levels=levels,
         width=width,
     )
-
-
-def text_code(
-    free_text: int, *, users: int, epsilon: float, delta: float, honest_users: int | None = None, **choices: Any
-) -> TextCode:
-    """The code for texts of these options, with the smallest detection limit for this number of people."""
-    chosen = text_choices(free_text, **choices)
-    assert chosen is not None
-    return chosen.search(users=users, epsilon=epsilon, delta=delta, honest_users=honest_users).code
 
 
 def check_ledger(path: Path | None) -> None:
