@@ -40,7 +40,7 @@ from functools import cached_property, lru_cache, partial
 import numpy as np
 from numpy.typing import NDArray
 
-from shuffledp.estimators.base import first_high, last_low
+from shuffledp.estimators.base import first_high
 from shuffledp.estimators.hashed_values import HashedValues
 from shuffledp.estimators.supports import Block, exceeds
 from shuffledp.noise import IntegerDistribution
@@ -82,23 +82,16 @@ class CopiedValues(HashedValues):
         people = Matches(trials=self.copies * (self.people - count), buckets=self.family.modulus)
         return Sum(people, _poisson(self.dummies.rate * self.copies))
 
-    def interval(self, supports: NDArray[np.int64], *, beta: float) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """The true counts under which these supports are likely enough: too few or too many with beta / 2 each."""
-        nearest = np.clip(np.rint(self.estimate(supports)), 0, self.people).astype(np.int64)
-        low, high = np.full(supports.shape, self.people + 1), np.full(supports.shape, -1)
-        for block in self.blocks:
-            if not self._near(supports, block):
-                continue
-            most_others = first_high(block.at_fewest, exceeds(block.at_fewest.window.above, beta / 2))
-            fewest_others = last_low(block.at_most, exceeds(block.at_most.window.below, beta / 2))
-            first = np.maximum(-((most_others - supports) // self.copies), block.fewest)
-            last = np.minimum((supports - fewest_others) // self.copies, block.most)
-            possible = first <= last
-            low = np.where(possible, np.minimum(low, first), low)
-            high = np.where(possible, np.maximum(high, last), high)
-        return np.where(high < 0, nearest, low), np.where(high < 0, nearest, high)
+    def _fewest_holders(self, supports: NDArray[np.int64]) -> NDArray[np.int64]:
+        return -(-supports // self.copies)
 
-    def _near(self, supports: NDArray[np.int64], block: Block) -> bool:
+    def _most_holders(self, supports: NDArray[np.int64]) -> NDArray[np.int64]:
+        return supports // self.copies
+
+    def _blocks_near(self, supports: NDArray[np.int64]) -> list[Block]:
+        return [block for block in self.blocks if self._is_near(supports, block)]
+
+    def _is_near(self, supports: NDArray[np.int64], block: Block) -> bool:
         """Whether counts of a block could have these supports; others are less likely than any beta (Bernstein)."""
         log = -math.log(TAIL)
         reach = log / 3 + math.sqrt((log / 3) ** 2 + 2 * log * block.at_fewest.variance)

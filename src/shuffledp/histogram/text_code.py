@@ -26,6 +26,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shuffledp.errors import ParameterError
+from shuffledp.histogram.hash_family import MOST_LEVELS
 from shuffledp.histogram.labels import NO_TEXT, OTHER_TEXT, NoText, text_label
 from shuffledp.validation import whole
 
@@ -34,7 +35,8 @@ END, OTHER, NONE = 0, 1, 2
 
 FIRST_PIECE = 3
 MOST_SYMBOLS = 1 << 14
-MOST_LEVELS = 64
+"""The most symbols: values are then below 2^62 and fit a machine integer."""
+
 PARENT_BITS = 48
 """The length of a parent's hash: two of 10^4 prefixes are equal with a probability of 2 in 10^7."""
 

@@ -139,7 +139,7 @@ class FreeText:
         `reports` and `forged` are those of every protocol. `counts` counts messages elsewhere than in this process.
         """
         beta, risk = failure_probability(beta), failure_probability(risk)
-        ran, tally = self.protocol._that_ran(tally, reports=reports, forged=forged)
+        ran, tally = self.protocol.accept(tally, reports=reports, forged=forged)
         counts = counts or TallyCounts(ran, tally, threads=processes)
         return self._search(ran, counts, beta=beta, risk=risk, progress=progress)
 

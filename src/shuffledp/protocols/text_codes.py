@@ -14,7 +14,8 @@ from string import ascii_lowercase, digits
 
 from shuffledp.errors import DataError, ParameterError
 from shuffledp.formatting import ShortRepr
-from shuffledp.histogram.text_code import FIRST_PIECE, LONGEST_TEXT, MOST_LEVELS, MOST_SYMBOLS, Step, TextCode
+from shuffledp.histogram.hash_family import MOST_LEVELS
+from shuffledp.histogram.text_code import FIRST_PIECE, LONGEST_TEXT, MOST_SYMBOLS, Step, TextCode
 from shuffledp.protocols.free_text import FreeText
 from shuffledp.validation import whole
 

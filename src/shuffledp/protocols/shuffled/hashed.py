@@ -34,6 +34,7 @@ from shuffledp.histogram.estimate import Estimate
 from shuffledp.histogram.facts import NoiseFacts, NoiseKind
 from shuffledp.histogram.hash_family import (
     EXPANDED_SEEDS,
+    MOST_LEVELS,
     MOST_MESSAGES,
     MOST_MODULUS,
     HashFamily,
@@ -57,7 +58,6 @@ DUMMIES = 4.0
 """The default number of dummies for each value of a person: the standard deviation is then 1.12 times the least."""
 
 LEAST_DUMMIES, MOST_DUMMIES = 0.01, 1000.0
-MOST_LEVELS = 64
 
 MOST_LOOKED_UP = 10**6
 """The most values that are looked up at once."""
@@ -234,7 +234,7 @@ class HashedHistogram(ShuffledHistogram):
         check_looked_up(bins.size)
         check_bins(bins, bins=self.bins, what="value")
         domain = self._labelled(domain)
-        ran, tally = self._that_ran(tally, reports=reports)
+        ran, tally = self.accept(tally, reports=reports)
         labels = bins.astype(np.int64) if domain is None else domain.decode(bins)
         return ran.looked_up(ran.estimator.statistic_of(tally, bins.astype(np.int64)), labels, beta=beta)
 
