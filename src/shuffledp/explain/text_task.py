@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
+from shuffledp.collect.task.report import forged_reports
 from shuffledp.collect.task.schema import NONE, OTHER, AnswerText, PieceAlphabet
 from shuffledp.collect.task.task import BETA, Task, TextPlan
 from shuffledp.formatting import (
@@ -94,20 +94,19 @@ def accuracy_in_short(plan: TextPlan, users: int) -> str:
 def limits(task: Task, plan: TextPlan) -> str:
     """Return the paragraph about forged reports and joined batches."""
     return (
-        f"About {counted(forged_reports(task, plan), 'forged report')} suffice to make a text appear that nobody gave, "
+        f"About {counted(_forged_reports(task, plan), 'forged report')} suffice to make a text appear that nobody gave, "
         "so the chance above is about honest people only. Admission by a secret or by tokens limits forged reports. "
         f"Noise is added for every {readable(task.users)} people: a batch should be the whole population, since joined "
         "batches have the noise of all of them."
     )
 
 
-def forged_reports(task: Task, plan: TextPlan) -> int:
-    """The number of forged reports that often suffice to make a text appear, each with all messages that it may have.
+def _forged_reports(task: Task, plan: TextPlan) -> int:
+    """The number of forged reports that often suffice to make a text appear.
 
     On every level about half of the detection limit exceeds the threshold in every second case.
     """
-    assert isinstance(task.answers, AnswerText)
-    return math.ceil(min(plan.detection_limit, task.users) / 2 * task.answers.levels / task.most_messages)
+    return forged_reports(task, min(plan.detection_limit, task.users) / 2)
 
 
 def warnings(task: Task, plan: TextPlan) -> list[str]:
@@ -120,7 +119,7 @@ def warnings(task: Task, plan: TextPlan) -> list[str]:
             "fewer and longer pieces"
         )
     if task.admission == "anybody":
-        forged = counted(forged_reports(task, plan), "forged report")
+        forged = counted(_forged_reports(task, plan), "forged report")
         found.append(f"anyone can send reports, and about {forged} make a text appear: admit people by secret or token")
     return found
 
@@ -138,5 +137,5 @@ def about(task: Task, plan: TextPlan) -> dict[str, Any]:
         "all_reported": plan.all_reported,
         "risk": plan.risk,
         "beta": plan.beta,
-        "forged_reports": forged_reports(task, plan),
+        "forged_reports": _forged_reports(task, plan),
     }

@@ -35,6 +35,10 @@ class Cap(ShortRepr):
     counted: bool = False
 
 
+RISK = 1e-3
+"""The default probability that any selected value is held by nobody."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class Detection(ShortRepr):
     """How the reported values were selected among far more possible ones, by a threshold on noisy counts.

@@ -28,7 +28,7 @@ from shuffledp.estimators.text_tests import TextTests
 from shuffledp.formatting import ShortRepr
 from shuffledp.histogram.domain import Domain
 from shuffledp.histogram.estimate import Estimate
-from shuffledp.histogram.facts import Detection
+from shuffledp.histogram.facts import RISK, Detection
 from shuffledp.histogram.intervals import Intervals
 from shuffledp.histogram.tally import Tally, as_symbols
 from shuffledp.histogram.text_code import FIRST_PIECE, TextCode
@@ -37,9 +37,6 @@ from shuffledp.protocols.shuffled.hashed import DUMMIES, HashedHistogram
 from shuffledp.protocols.target import Target
 from shuffledp.randomness import generator
 from shuffledp.validation import failure_probability
-
-RISK = 1e-3
-"""The default probability that any reported text is held by nobody."""
 
 
 @dataclass(frozen=True, kw_only=True)
