@@ -94,10 +94,10 @@ def accuracy_in_short(plan: TextPlan, users: int) -> str:
 def limits(task: Task, plan: TextPlan) -> str:
     """Return the paragraph about forged reports and joined batches."""
     return (
-        f"About {counted(_forged_reports(task, plan), 'forged report')} suffice to make a text appear that nobody gave, "
-        "so the chance above is about honest people only. Admission by a secret or by tokens limits forged reports. "
-        f"Noise is added for every {readable(task.users)} people: a batch should be the whole population, since joined "
-        "batches have the noise of all of them."
+        f"About {counted(_forged_reports(task, plan), 'forged report')} suffice to make a text appear that nobody "
+        "gave, so the chance above is about honest people only. Admission by a secret or by tokens limits forged "
+        f"reports. Noise is added for every {readable(task.users)} people: a batch should be the whole population, "
+        "since joined batches have the noise of all of them."
     )
 
 

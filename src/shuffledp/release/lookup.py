@@ -52,7 +52,7 @@ def few_values(values: Iterable[Any]) -> list[Any]:
 
 def _place(estimate: Estimate, value: Any) -> int:
     """The place of a value among the estimates; a value that cannot occur is a LabelError."""
-    at = estimate._find(value)
+    at = estimate.find(value)
     if at is None:
         raise LabelError(f"label must be a value of the domain, got {shown(value)}")
     return at
