@@ -75,7 +75,7 @@ def release_of(
         ledger=ledger,
         left_out=left_out,
         text=task.answers.code if isinstance(task.answers, AnswerText) else None,
-        reach=_reach(protocol),
+        reach=protocol.reach,
         planted=_planted(estimate, task),
     )
     return Release(
@@ -114,11 +114,6 @@ def _texts(
         processes=processes or os.cpu_count() or 1,
         progress=progress,
     )
-
-
-def _reach(protocol: ShuffledHistogram) -> float:
-    """The most people by which one message moves an estimate: more than one if it is consistent with many values."""
-    return 1 / (1 - 1 / protocol.family.modulus) if isinstance(protocol, HashedHistogram) else 1.0
 
 
 def _planted(estimate: Estimate, task: Task) -> int | None:

@@ -155,6 +155,11 @@ class HashedHistogram(ShuffledHistogram):
         )
 
     @property
+    def reach(self) -> float:
+        """One message is consistent with every q-th value, and an estimate divides by 1 - 1 / q."""
+        return 1 / (1 - 1 / self.family.modulus)
+
+    @property
     def messages_per_user(self) -> MessageCount:
         """One for each value and level, and the dummies."""
         return MessageCount(expected=self._real + self._dummies_each, maximum=math.inf)
