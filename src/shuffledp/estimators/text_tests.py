@@ -5,8 +5,8 @@ probability 1 / q. A prefix that c of n people hold therefore has
 
     c + Bin(n - c, 1 / q) + Poisson(dummies)
 
-consistent messages, independently on every level since every level has its own seeds. A text of k < L pieces is held by
-the same people on all of the last L - k levels, so these counts add up to a count on `copies` levels,
+consistent messages, independently on every level since every level has its own seeds. The same people hold a text of
+k < L pieces on all of the last L - k levels. Their counts add up to a count on `copies` levels,
 
     copies c + Bin(copies (n - c), 1 / q) + Poisson(copies dummies).
 
@@ -18,16 +18,16 @@ A walk through the tree of prefixes uses three tests, each a threshold on such a
     ended text  its count on its first 1, 2, 4, ... levels is one that a text nobody holds has with probability at most
                 1/64.
     whole text  it is reported if its count on all its levels is one that a text nobody holds has with probability at
-                most the group's part of the risk, divided by the number of candidates in its group. A group is all
-                texts of k pieces. The number of its candidates is known before any count of a whole text is.
+                most its part of the risk. All texts of k pieces are a group, and the candidates of a group share the
+                part of the group. Their number is known before any count of a whole text is.
 
 Half of the risk is for texts of L pieces, which are most of the candidates; the rest is shared equally by the other
 groups, (other) and (none) among them, which are always reported. So with probability at most `risk` is any reported
 text held by nobody, exactly up to the union bound.
 
-Misses. A text with c people passes the tests before the last one except with probability at most the sum of exact
-tails, and this sum is at most a tenth of beta for c at or above a limit that is known before the release. The last test
-has the other nine tenths. Its threshold depends on earlier levels only, whose noise is independent.
+Misses. A text with c people fails a test before the last one with probability at most a sum of exact tails. From a
+limit of c on, which is known before the release, this sum is at most a tenth of beta. The last test has the other nine
+tenths. Its threshold depends on earlier levels only, whose noise is independent.
 """
 
 from __future__ import annotations

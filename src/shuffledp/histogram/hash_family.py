@@ -6,8 +6,8 @@ the modulus q. A seed stands for one coefficient for each digit, and the bucket 
     h(value) = (sum of coefficient * digit) mod q.
 
 If every vector of coefficients is a seed, two different values share a bucket with probability exactly 1 / q over the
-seeds, since a linear form that is not 0 takes every value equally often. Where this would take too many seeds, a seed
-is expanded to pseudorandom coefficients, and the probability is 1 / q up to the quality of that expansion.
+seeds: a linear form that is not 0 takes every value equally often. Where this would take too many seeds, a seed is
+expanded to pseudorandom coefficients. The probability is then 1 / q up to the quality of that expansion.
 
 A message is a seed and a bucket. For a parent and a message with a first coefficient other than 0 exactly one piece, of
 q possible ones, is consistent with the message:

@@ -4,8 +4,8 @@ Proofs: docs/proofs/hashed-histogram.md. After Luo, Wang and Yi, "Frequency esti
 (almost) a single message" (CCS 2022), with exact calibration and Poisson dummies. A person draws a random seed, which
 selects one of a public family of hash functions, and sends the seed with the bucket of their value. Beside it they send
 a Poisson number of dummies, each a random seed with a random bucket. The number of messages consistent with a value is
-the number of its holders plus noise, whose distribution is known exactly. With q buckets a dummy hides q times fewer of
-the values, so the number of messages does not depend on the number of values, and the analyzer's work hardly does.
+the number of its holders plus noise, whose distribution is known exactly. With q buckets, a dummy is consistent
+with every q-th value. So a few dummies per person hide any number of values.
 
 If people hold one value on each of several `levels`, each level has its own messages and dummies.
 """
