@@ -308,6 +308,16 @@ def _length(text: str) -> timedelta | None:
     return timedelta(seconds=int(found[1]) * _UNITS[found[2]]) if found else None
 
 
+def lines_of(path: Path, what: str = "") -> Iterator[str]:
+    """The lines of a file that are not empty; read as they are needed, since the file may be long."""
+    try:
+        with path.open(encoding="utf-8-sig", newline=None) as file:
+            yield from (line.removesuffix("\n") for line in file if line.strip())
+    except (OSError, UnicodeDecodeError) as error:
+        reason = getattr(error, "strerror", None) or "it is not UTF-8 text"
+        raise DataError(f"cannot read {what}{path}: {reason}") from None
+
+
 def text_choices(
     free_text: int | None,
     *,
