@@ -93,6 +93,11 @@ def _for_bins(target: Target, *, protocol: str | None, progress: Progress) -> tu
     try:
         name, made = _planned(target, asked, progress=progress)
     except ParameterError:
+        if protocol is None and target.bins > MOST_VALUES:
+            raise ParameterError(
+                f"answers must be at most {MOST_VALUES - 2:,} for short reports, got {target.bins - 2:,}: list fewer "
+                "answers, or ask for any text"
+            ) from None
         if hashed is None:
             raise
         _planned(replace(target, bins=2), asked, progress=quiet)  # fails if the people are too few for any answers
