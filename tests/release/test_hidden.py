@@ -62,6 +62,14 @@ def test_hidden_texts_are_one_row_with_the_sum_of_their_counts(release):
     assert shown.privacy.guarantee == release.privacy.guarantee
 
 
+def test_no_bound_is_stated_for_hidden_texts(release):
+    hidden = hide(release, Blocklist.of(["badword"]))
+    assert "any value not shown has at most" in release.explain()
+    assert "any value neither shown nor hidden has at most" in hidden.explain()
+    assert "A value that is not shown is held by at most" in release.to_html()
+    assert "A value that is neither shown nor hidden is held by at most" in hidden.to_html()
+
+
 def test_nothing_that_is_written_has_a_blocked_word(release, tmp_path):
     shown = hide(release, Blocklist.of(["BADWORD"]))
     texts = [str(shown), repr(shown), shown.explain(), shown.to_json(), shown.to_csv(), shown.to_html()]

@@ -333,8 +333,11 @@ def text_choices(
         if given := [name for name, value in more.items() if value is not None]:
             raise ParameterError(f"{given[0]} must be given with --free-text, which has the length of the texts")
         return None
+    from shuffledp.histogram.text_code import LONGEST_TEXT
     from shuffledp.protocols.text_codes import NORMALISATION, TextChoices, parse_normalisation, read_pieces
 
+    if not 1 <= free_text <= LONGEST_TEXT:
+        raise ParameterError(f"--free-text must be 1 to {LONGEST_TEXT} bytes, got {free_text}")
     steps = () if normalise == "none" else tuple((normalise or "").split(","))
     return TextChoices(
         longest=free_text,

@@ -108,10 +108,11 @@ def collected_notes(facts: Collected) -> Iterator[str]:
         )
 
 
-def lookup_lines(found: Sequence[LookedUp]) -> Iterator[str]:
-    """Yield the counts of answers that were looked up; their intervals hold at once."""
-    for one in found:
-        yield f"{shown(one.value)}: about {round(one.count):,} ({one.low:,} to {one.high:,} people)."
+def lookup_lines(found: Sequence[LookedUp], answers: Sequence[str]) -> Iterator[str]:
+    """Yield the counts of the `answers` that were looked up; their intervals hold at once."""
+    for one, answer in zip(found, answers, strict=True):
+        counted_as = "" if one.value == answer else f", counted as {shown(one.value)}"
+        yield f"{shown(answer)}{counted_as}: about {round(one.count):,} ({one.low:,} to {one.high:,} people)."
     if found:
         level = confidence(sum(one.beta for one in found))
         yield f"{level} confidence, all {counted(len(found), 'answer')} looked up at once."

@@ -37,6 +37,7 @@ FIRST_PIECE = 3
 MOST_SYMBOLS = 1 << 14
 """The most symbols: values are then below 2^62 and fit a machine integer."""
 
+MOST_WIDTH = 4
 PARENT_BITS = 48
 """The length of a parent's hash: two of 10^4 prefixes are equal with a probability of 2 in 10^7."""
 
@@ -80,8 +81,8 @@ class TextCode:
             raise ParameterError(f"normalisation must be some of {', '.join(Step)}, in this order")
         if bool(self.pieces) == bool(self.alphabet):
             raise ParameterError("either pieces or an alphabet must be given")
-        if self.alphabet and not 1 <= whole("width", self.width) <= 4:
-            raise ParameterError(f"width must be 1 to 4 characters, got {self.width}")
+        if self.alphabet and not 1 <= whole("width", self.width) <= MOST_WIDTH:
+            raise ParameterError(f"width must be 1 to {MOST_WIDTH} characters, got {self.width}")
         if self.symbols > MOST_SYMBOLS:
             raise ParameterError(
                 f"a code must have at most {MOST_SYMBOLS - FIRST_PIECE:,} pieces, got {self.symbols - FIRST_PIECE:,}"
@@ -90,7 +91,9 @@ class TextCode:
 
     def _check_pieces(self, pieces: Sequence[str]) -> None:
         if len(set(pieces)) != len(pieces):
-            raise ParameterError("pieces must differ: one is there twice, so a text could be cut in two ways")
+            again = next(piece for at, piece in enumerate(pieces) if piece in pieces[:at])
+            what = "pieces" if self.pieces else "characters of the alphabet"
+            raise ParameterError(f"{what} must differ, got {again!r:.40} twice")
         for piece in pieces:
             if not piece or not piece.isprintable():
                 raise ParameterError(f"a piece must be printable text of one line, got {piece!r:.40}")

@@ -89,7 +89,15 @@ def _for_bins(target: Target, *, protocol: str | None, progress: Progress) -> tu
     if protocol == HASHED and target.bins > MOST_VALUES:
         raise ParameterError(f"answers must be at most {MOST_VALUES - 2:,} for {HASHED}, got {target.bins - 2:,}")
     asked = PrivacySpec(epsilon=target.epsilon, delta=target.delta, protocol=protocol, messages=True)  # type: ignore[arg-type]
-    name, made = _planned(target, asked, progress=progress)
+    try:
+        name, made = _planned(target, asked, progress=progress)
+    except ParameterError:
+        if protocol is None and target.bins > MOST_VALUES:
+            raise ParameterError(
+                f"answers must be at most {MOST_VALUES - 2:,} for short reports, got {target.bins - 2:,}: list fewer "
+                "answers, or ask for any text"
+            ) from None
+        raise
     hashed = _if_possible(HASHED, target) if protocol is None and target.bins <= MOST_VALUES else None
     if hashed is not None and _is_shorter(hashed, name, made, delta=target.delta):
         return HASHED, hashed
