@@ -225,9 +225,17 @@ MUTANTS = (
         name="text-interval-of-one-candidate",
         harm="Intervals of texts hold for one text and not for all at once.",
         target="shuffledp.protocols.free_text:FreeText._estimate",
-        pattern="tests.share(length) * beta / max(1, found.candidates[length])",
+        pattern="tests.share(length) * (1 - UNREPORTED) * beta / max(1, found.candidates[length])",
         replacement="beta",
         tests=("tests/protocols/test_free_text.py::test_intervals_hold_all_at_once_as_often_as_stated",),
+    ),
+    Mutant(
+        name="text-missed-beside-a-wrong-interval",
+        harm="The bound on texts that are not reported has all of beta, which the intervals have already used.",
+        target="shuffledp.protocols.free_text:FreeText._estimate",
+        pattern="UNREPORTED * beta",
+        replacement="beta",
+        tests=("tests/protocols/test_free_text.py::test_a_missed_text_and_an_interval_share_the_failure_probability",),
     ),
     Mutant(
         name="text-count-with-noise-of-one-level",

@@ -47,7 +47,7 @@ def test_a_task_for_texts_is_created_and_explained(tmp_path):
         "A piece is up to 2 characters of “abcdefghijklmnopqrstuvwxyz”.",
         "one message for each of 3 beginnings of the text",
         "is found with 95% probability",
-        "given by no honest person is at most 0.001",
+        "given by nobody is at most 0.001, if no report is forged",
         "forged reports can make a text appear",
         "a batch should be the whole population",
     ):

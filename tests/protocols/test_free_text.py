@@ -185,6 +185,54 @@ def test_everybody_with_one_text_is_found():
     assert estimate.interval("aaa") == (0, estimate.simultaneous.unreported_high)
 
 
+class GivenCounts:
+    """One count for (other), (none) and the only text of a code with one level."""
+
+    def __init__(self, count):
+        self._row = [0, count, count, count]
+
+    def supports(self, level, parents):
+        return np.array([self._row])
+
+    def count(self, level, values):
+        raise AssertionError("all values of one level are continuations")
+
+
+def test_a_missed_text_and_an_interval_share_the_failure_probability():
+    """Exact failure probabilities, summed over all counts of messages, for every number of people who hold a text.
+
+    A statement about a text fails if it is reported with a wrong interval, or not reported and above the bound.
+    """
+    beta, users = 0.3, 20
+    search = searching(TextCode(levels=1, longest=8, alphabet="a", normalisation=()), users=users, epsilon=3)
+    buckets, rate = search.protocol.family.modulus, search.protocol.dummies.rate
+    numbers = np.arange(150)
+    values = np.repeat(search.code.values_of("a"), users)
+    tally = search.protocol.tally(search.protocol.randomize(values, rng=np.random.default_rng(12)))
+    estimates = [search.estimate(tally, reports=users, beta=beta, counts=GivenCounts(at)) for at in numbers.tolist()]
+
+    def failure(label, people, *, simultaneous):
+        others = stats.binom.pmf(np.arange(users - people + 1), users - people, 1 / buckets)
+        noise = np.convolve(others, stats.poisson.pmf(numbers, rate))
+        chances = np.concatenate([np.zeros(people), noise])[: numbers.size]
+        assert chances.sum() == pytest.approx(1, abs=1e-9)
+        failed = []
+        for estimate in estimates:
+            low, high = estimate.interval(label, simultaneous=simultaneous)
+            failed.append(not low <= people <= high)
+        return float(chances[failed].sum())
+
+    alone = [failure("a", people, simultaneous=False) for people in range(users + 1)]
+    assert 0.5 * beta < max(alone) <= beta
+    together = [
+        failure("a", people, simultaneous=True)
+        + failure(NO_TEXT, users - people, simultaneous=True)
+        + failure(OTHER_TEXT, 0, simultaneous=True)
+        for people in range(users + 1)
+    ]
+    assert 0.3 * beta < max(together) <= beta
+
+
 def test_one_person_is_never_found():
     search = FreeText.for_target(CODE, users=1, epsilon=4, delta=1e-4)
     estimate = local(search, {"abc": 1}, np.random.default_rng(7))

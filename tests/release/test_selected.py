@@ -105,5 +105,8 @@ def test_a_collected_release_of_many_answers_comes_back(monkeypatch):
     assert len(release) < 10
     again = Release.from_json(release.to_json())
     assert again.to_json() == release.to_json()
-    assert "The chance that any value shown is held by no honest person is at most 1 in 1,000." in again.explain()
+    assert (
+        "The chance that any value shown is held by nobody is at most 1 in 1,000, if everyone follows"
+        in again.explain()
+    )
     assert "forged reports together could have made a value appear" in again.explain()

@@ -28,6 +28,13 @@ text held by nobody, exactly up to the union bound.
 Misses. A text with c people fails a test before the last one with probability at most a sum of exact tails. From a
 limit of c on, which is known before the release, this sum is at most a tenth of beta. The last test has the other nine
 tenths. Its threshold depends on earlier levels only, whose noise is independent.
+
+Intervals. A statement about a text is its interval if it is reported, and otherwise the bound on unreported texts. Both
+can fail, so they share beta. All statements hold at once if each kind has a half. For a single text, being missed and
+an interval that is too low are both a count that is too low, so the larger one of their probabilities counts: with
+beta / 2 for a miss and 0.95 beta for both sides of the interval, a statement fails with probability at most
+
+    0.05 beta + max(0.45, 0.475) beta + 0.475 beta = beta.
 """
 
 from __future__ import annotations
@@ -57,6 +64,12 @@ FALSE_ENDED = 1 / 64
 
 EARLY_SHARE = 0.1
 """The part of beta for all tests before the last one, whose thresholds are lower."""
+
+UNREPORTED = 0.5
+"""The part of beta for texts that are missed although more people hold them than the bound on unreported texts."""
+
+ALONE = 1 - EARLY_SHARE * UNREPORTED
+"""The part of beta for the interval of a single text; a miss in the last test takes nothing more."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -123,7 +123,7 @@ def headline(release: Release) -> list[tuple[str, str]]:
         off = f"people: the largest error of a shown {'' if estimate.cap is None else 'capped '}number, {sure}"
         numbers.append((f"± {at_most(estimate.largest_distance)}", off))
     if estimate.detection is not None:
-        chance = f"or less: the chance that any {what} shown is held by no honest person"
+        chance = f"or less: the chance that any {what} shown is held by nobody, if no one cheats"
         numbers.append((one_in(estimate.detection.risk), chance))
     if estimate.cap is not None:
         one = estimate.cap.values == 1

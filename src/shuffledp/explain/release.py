@@ -29,13 +29,12 @@ from shuffledp.formatting import (
 from shuffledp.histogram.distribution import Quantile, written
 from shuffledp.histogram.estimate import MOST_BARS, Estimate, Row, values_among
 from shuffledp.histogram.facts import Detection, Trusted
-from shuffledp.histogram.labels import Absent, NoText
+from shuffledp.histogram.labels import HIDDEN, Absent, NoText
 from shuffledp.histogram.ordered_estimate import OrderedEstimate
 from shuffledp.histogram.passing import Share
 from shuffledp.ledger import Spent
 from shuffledp.release.choose import CuratorError
 from shuffledp.release.evaluate import Evaluation
-from shuffledp.release.hidden import HIDDEN
 from shuffledp.release.limits import Caution
 from shuffledp.release.notes import Note, NoteKind
 
@@ -400,7 +399,10 @@ def _confidence_sentences(estimate: Estimate) -> Iterator[str]:
 def _false_positives(estimate: Estimate) -> str:
     if estimate.detection is not None:
         chance = one_in(estimate.detection.risk)
-        return f"The chance that any {noun(estimate)} shown is held by no honest person is at most {chance}."
+        what = noun(estimate)
+        return (
+            f"The chance that any {what} shown is held by nobody is at most {chance}, if everyone follows the protocol."
+        )
     if estimate.estimator == "truncated":
         return "A value that nobody holds is never shown."
     return _EVERY_VALUE if len(estimate) == estimate.bins else _LOOKED_UP

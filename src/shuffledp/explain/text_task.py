@@ -82,7 +82,7 @@ def accuracy(plan: TextPlan, users: int) -> str:
     return (
         f"A text that at least {readable(plan.detection_limit)} people give "
         f"({percent_at_most(plan.detection_limit, users)} of the batch) is found with {sure} probability. The chance "
-        f"that any published text was given by no honest person is at most {share_at_most(plan.risk)}."
+        f"that any published text was given by nobody is at most {share_at_most(plan.risk)}, if no report is forged."
     )
 
 

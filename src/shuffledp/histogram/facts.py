@@ -44,8 +44,9 @@ class Detection(ShortRepr):
     """How the reported values were selected among far more possible ones, by a threshold on noisy counts.
 
     A value that at least `limit` people hold is reported with probability 1 - beta. With probability at most `risk`,
-    any reported value is held by no honest person. `longest` is the most bytes of a text where nobody listed the
-    values; None if they are listed. `candidates` is the number of values compared with the threshold on each level.
+    any reported value is held by nobody, if everyone follows the protocol. `longest` is the most bytes of a text where
+    nobody listed the values; None if they are listed. `candidates` is the number of values compared with the threshold
+    on each level.
     """
 
     limit: int

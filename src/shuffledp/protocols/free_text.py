@@ -6,8 +6,8 @@ with tests whose errors are known exactly (`estimators/text_tests.py`).
 
 Exact are: the distributions of all counts, up to the quality of expanded seeds, and so every threshold and tail. Upper
 bounds are: sums of tails over tests and candidates, and before a release the expected number of candidates. Two
-prefixes have the same values by chance with probability 2^-48, which is neglected. All statements about texts are about
-the texts of people who follow the protocol: forged reports can plant texts that nobody holds.
+prefixes have the same values by chance with probability 2^-48, which is neglected. All statements about texts hold
+if everyone follows the protocol: forged reports can plant texts that nobody holds.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from shuffledp.errors import DataError, ParameterError
 from shuffledp.estimators.base import around_estimates
 from shuffledp.estimators.hashed_values import messages_in
 from shuffledp.estimators.text_search import Found, LevelCounts, search
-from shuffledp.estimators.text_tests import TextTests
+from shuffledp.estimators.text_tests import ALONE, UNREPORTED, TextTests
 from shuffledp.formatting import ShortRepr
 from shuffledp.histogram.domain import Domain
 from shuffledp.histogram.estimate import Estimate
@@ -47,7 +47,7 @@ class TextPlan(ShortRepr):
     A text that at least `detection_limit` people hold is reported with probability 1 - beta; all texts that at least
     `all_reported` people hold are reported at once with that probability. Both assume no more candidates than the bound
     on their expected number, `candidates`; with ten times more they are a few percent larger. With probability at most
-    `risk` is any reported text held by no honest person.
+    `risk` is any reported text held by nobody, if everyone follows the protocol.
     """
 
     detection_limit: int
@@ -132,8 +132,8 @@ class FreeText:
     ) -> Estimate:
         """Find the texts in the tally of all messages, and estimate the number of people of each.
 
-        `detection` of the result has the detection limit, and the `risk` that any reported text is held by no honest
-        person. Intervals hold for all candidates at once; `unreported_high` holds for all other texts at once.
+        `detection` of the result has the detection limit, and the `risk` that any reported text is held by nobody. The
+        simultaneous intervals of all reported texts and the bound `unreported_high` on all others hold at once.
         `reports` and `forged` are those of every protocol. `counts` counts messages elsewhere than in this process.
         """
         beta, risk = failure_probability(beta), failure_probability(risk)
@@ -164,17 +164,19 @@ class FreeText:
             at = np.array([place for place, one in enumerate(texts) if one.length == length])
             totals = np.array([texts[place].total for place in at.tolist()])
             estimator = tests.counted(ran.levels if not length else tests.copies(length))
-            every = tests.share(length) * beta / max(1, found.candidates[length])
             counts[at] = estimator.estimate(totals)
-            ends[:2, at] = estimator.interval(totals, beta=beta)
+            ends[:2, at] = estimator.interval(totals, beta=ALONE * beta)
+            every = tests.share(length) * (1 - UNREPORTED) * beta / max(1, found.candidates[length])
             ends[2:, at] = estimator.interval(totals, beta=every)
-        limit = tests.limit(found.thresholds, beta)
-        every_limit = tests.limit(found.thresholds, beta, people=ran.users)
+        alone, every_limit = (
+            tests.limit(found.thresholds, UNREPORTED * beta, people=people) for people in (None, ran.users)
+        )
         per_bin, simultaneous = around_estimates(
             counts,
-            per_bin=Intervals(ends[0], ends[1], unreported_high=min(ran.users, limit - 1)),
+            per_bin=Intervals(ends[0], ends[1], unreported_high=min(ran.users, alone - 1)),
             simultaneous=Intervals(ends[2], ends[3], unreported_high=min(ran.users, every_limit - 1)),
         )
+        limit = tests.limit(found.thresholds, beta)
         return Estimate(
             symbols=as_symbols([self.code.label(one.symbols) for one in texts]),
             counts=counts,

@@ -74,10 +74,10 @@ def test_a_release_states_its_limits():
     page = re.sub(r"\s+", " ", release.to_html())
     for text in (str(release), release.explain()):
         assert f"Any text with at least {limit} people is shown with 95% probability." in text
-        assert "The chance that any text shown is held by no honest person is at most 1 in 1,000." in text
+        assert "The chance that any text shown is held by nobody is at most 1 in 1,000, if everyone follows" in text
     assert f"any text not shown has at most {most}." in release.explain()
     assert f"<b>{limit} or more</b><span>people with the same text: it is shown, with probability 0.95" in page
-    assert "<b>1 in 1,000</b><span>or less: the chance that any text shown is held by no honest person" in page
+    assert "<b>1 in 1,000</b><span>or less: the chance that any text shown is held by nobody, if no one cheats" in page
     notes = " ".join(release.notes)
     assert "Any text of up to 256 bytes could be an answer; nobody listed the possible texts." in notes
     assert "at most 2 pieces of a public list" in notes
