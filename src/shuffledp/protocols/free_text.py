@@ -22,7 +22,6 @@ from numpy.typing import NDArray
 
 from shuffledp.errors import DataError, ParameterError
 from shuffledp.estimators.base import around_estimates
-from shuffledp.estimators.hashed_values import messages_in
 from shuffledp.estimators.text_search import Ended, Found, LevelCounts, search
 from shuffledp.estimators.text_tests import TextTests
 from shuffledp.formatting import ShortRepr
@@ -174,8 +173,8 @@ class FreeText:
             counts[at] = estimator.estimate(totals)
             ends[:2, at] = estimator.interval(totals, beta=beta)
             ends[2:, at] = estimator.interval(totals, beta=every)
-        limit = tests.limit(found.thresholds, beta)
-        every_limit = tests.limit(found.thresholds, beta, people=ran.users)
+        limit = tests.limit(found.thresholds, beta, prefix=found.prefix)
+        every_limit = tests.limit(found.thresholds, beta, people=ran.users, prefix=found.prefix)
         per_bin, simultaneous = around_estimates(
             counts,
             per_bin=Intervals(ends[0], ends[1], unreported_high=min(ran.users, limit - 1)),
@@ -227,14 +226,18 @@ class _Counts:
 
 
 class TallyCounts(_Counts):
-    """Counts of the messages in a tally."""
+    """Counts of the different messages in a tally.
+
+    Honest messages are practically never equal: there are more than 2^40 on a level. A forger could repeat one that is
+    consistent with one continuation of every prefix.
+    """
 
     def __init__(self, protocol: HashedHistogram, tally: Tally, *, threads: int = 1) -> None:
         super().__init__(protocol, threads=threads)
         self._tally = tally
 
     def _made(self, level: int) -> NDArray[np.int64]:
-        return messages_in(self._protocol.level(self._tally, level))
+        return self._protocol.level(self._tally, level).symbols
 
 
 class LocalMessages(_Counts):
