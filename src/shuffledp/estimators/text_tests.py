@@ -217,7 +217,7 @@ class TextTests:
         prefixes of the level before.
         """
         window = self.nobody(1).window
-        counts = np.arange(1, max(2, self.prefix + 1))
+        counts = np.arange(1, max(2, self.prefix + 1 - window.first))  # larger ones pass for certain: the ratio falls
         chances = np.array([window.above(self.prefix - 1 - count) for count in counts.tolist()])
         held = self.values.people * float((chances / counts).max())
         return held / (1 - FALSE_PER_PREFIX)
