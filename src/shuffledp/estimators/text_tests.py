@@ -62,6 +62,10 @@ FALSE_PER_PREFIX = 0.25
 FALSE_ENDED = 1 / 64
 """The probability that an ended text that nobody holds is counted on one more level."""
 
+FEWEST_CONTINUED, CONTINUED = 1000, 2
+"""The number of prefixes of a level that are continued at least, if they pass their test, and at most, relative to the
+expected number for the worst honest data. Without a limit, forged reports could make a search endless."""
+
 EARLY_SHARE = 0.1
 """The part of beta for all tests before the last one, whose thresholds are lower."""
 
@@ -161,9 +165,12 @@ class TextTests:
         """The probability that a value with this number of people is below a threshold."""
         return _others(self.values, copies, count).window.below(threshold - copies * count)
 
-    def early_miss(self, count: int) -> float:
-        """The probability, at most, that a text with this number of people is lost before its last test."""
-        prefixes = (self.levels - 1) * self.miss(count, copies=1, threshold=self.prefix)
+    def early_miss(self, count: int, prefix: int | None = None) -> float:
+        """The probability, at most, that a text with this number of people is lost before its last test.
+
+        `prefix` is the threshold for a prefix to be continued where it was raised.
+        """
+        prefixes = (self.levels - 1) * self.miss(count, copies=1, threshold=max(self.prefix, prefix or 0))
         ended = (
             self.miss(count, copies=copies, threshold=self.ended(copies))
             for copies in range(1, self.levels - 1)
@@ -171,13 +178,15 @@ class TextTests:
         )
         return min(1.0, prefixes + sum(ended))
 
-    def limit(self, thresholds: Mapping[int, int], beta: float, *, people: int | None = None) -> int:
-        """The detection limit for these thresholds of whole texts, by the number of pieces.
+    def limit(
+        self, thresholds: Mapping[int, int], beta: float, *, people: int | None = None, prefix: int | None = None
+    ) -> int:
+        """The detection limit for these thresholds of whole texts, by the number of pieces, and `prefix` of prefixes.
 
         A text with this number of people is reported with probability at least 1 - beta; with `people`, so are all such
         texts of this number of people at once.
         """
-        found = self._first(self.early_miss, EARLY_SHARE * beta, people, start=1)
+        found = self._first(partial(self.early_miss, prefix=prefix), EARLY_SHARE * beta, people, start=1)
         for length in sorted(thresholds, reverse=True):  # the longest texts have the highest limit
             chance = partial(self.miss, copies=self.copies(length), threshold=thresholds[length])
             found = self._first(chance, (1 - EARLY_SHARE) * beta, people, start=found)
@@ -214,10 +223,21 @@ class TextTests:
         prefixes of the level before.
         """
         window = self.nobody(1).window
-        counts = np.arange(1, max(2, self.prefix + 1))
+        counts = np.arange(1, max(2, self.prefix + 1 - window.first))  # larger ones pass for certain: the ratio falls
         chances = np.array([window.above(self.prefix - 1 - count) for count in counts.tolist()])
         held = self.values.people * float((chances / counts).max())
         return held / (1 - FALSE_PER_PREFIX)
+
+    @cached_property
+    def most_continued(self) -> int:
+        """The most prefixes of a level that are continued; honest reports have fewer."""
+        return max(FEWEST_CONTINUED, math.ceil(CONTINUED * self.most_prefixes))
+
+    def over_rare(self, supports: NDArray[np.int64], share: float) -> NDArray[np.int64]:
+        """Counts without the excess of each row's rare ones, which forged messages for the whole row have made."""
+        usual = self.values.people * self.values.probability + self.values.dummies.mean
+        rare = np.quantile(supports, share, axis=1, method="lower", keepdims=True)
+        return np.asarray(supports - np.maximum(0, rare - math.ceil(usual)))
 
     def expected_candidates(self, length: int) -> int:
         """An upper bound on the expected number of texts of this number of pieces that are compared with a threshold.

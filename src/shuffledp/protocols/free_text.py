@@ -22,7 +22,6 @@ from numpy.typing import NDArray
 
 from shuffledp.errors import DataError, ParameterError
 from shuffledp.estimators.base import around_estimates
-from shuffledp.estimators.hashed_values import messages_in
 from shuffledp.estimators.text_search import Found, LevelCounts, search
 from shuffledp.estimators.text_tests import ALONE, UNREPORTED, TextTests
 from shuffledp.formatting import ShortRepr
@@ -169,14 +168,15 @@ class FreeText:
             every = tests.share(length) * (1 - UNREPORTED) * beta / max(1, found.candidates[length])
             ends[2:, at] = estimator.interval(totals, beta=every)
         alone, every_limit = (
-            tests.limit(found.thresholds, UNREPORTED * beta, people=people) for people in (None, ran.users)
+            tests.limit(found.thresholds, UNREPORTED * beta, people=people, prefix=found.prefix)
+            for people in (None, ran.users)
         )
         per_bin, simultaneous = around_estimates(
             counts,
             per_bin=Intervals(ends[0], ends[1], unreported_high=min(ran.users, alone - 1)),
             simultaneous=Intervals(ends[2], ends[3], unreported_high=min(ran.users, every_limit - 1)),
         )
-        limit = tests.limit(found.thresholds, beta)
+        limit = tests.limit(found.thresholds, beta, prefix=found.prefix)
         return Estimate(
             symbols=as_symbols([self.code.label(one.symbols) for one in texts]),
             counts=counts,
@@ -218,14 +218,18 @@ class _Counts:
 
 
 class TallyCounts(_Counts):
-    """Counts of the messages in a tally."""
+    """Counts of the different messages in a tally.
+
+    Honest messages are practically never equal: there are more than 2^40 on a level. A forger could repeat one that is
+    consistent with one continuation of every prefix.
+    """
 
     def __init__(self, protocol: HashedHistogram, tally: Tally, *, threads: int = 1) -> None:
         super().__init__(protocol, threads=threads)
         self._tally = tally
 
     def _made(self, level: int) -> NDArray[np.int64]:
-        return messages_in(self._protocol.level(self._tally, level))
+        return self._protocol.level(self._tally, level).symbols
 
 
 class LocalMessages(_Counts):
