@@ -1,5 +1,6 @@
 """The search for texts: against a walk by definition, and its stated rates of misses, false positives and coverage."""
 
+import math
 from collections import Counter
 from itertools import product
 
@@ -358,3 +359,30 @@ def test_a_repeated_message_counts_once():
     one, two = (search.estimate(search.protocol.tally(each), reports=900, forged=True) for each in (honest, repeated))
     assert one.labels.tolist() == two.labels.tolist()
     assert one.counts.tolist() == two.counts.tolist()
+
+
+@pytest.mark.slow
+def test_about_the_planned_number_of_forged_messages_plants_a_text():
+    """The planned number plants the text "a" in about 0.45 of all runs, and half of it in 0.005.
+
+    With probabilities of at least 0.4 and at most 0.02, each assertion on 60 runs fails by chance at most once in 10^7.
+    """
+    search, rng = searching(), np.random.default_rng(31)
+    tests, planned = search.tests, search.plan().planting_messages
+    prefix = math.ceil(tests.prefix - tests.nobody(1).mean)
+    seen = Counter()
+    for share in (0.5, 1.0):
+        first = round(share * prefix)
+        later = round((share * planned - first) / (search.code.levels - 1))
+        for _ in range(60):
+            honest = search.protocol.randomize(np.tile(search.code.values_of("zz"), (1500, 1)), rng=rng)
+            forged = [
+                level * search.protocol.family.messages + search.protocol._hashed(np.full(number, value), rng)
+                for level, (value, number) in enumerate(
+                    zip(search.code.values_of("a").tolist(), (first, later, later), strict=True)
+                )
+            ]
+            tally = search.protocol.tally(np.concatenate([honest, *forged]))
+            seen[share] += "a" in search.estimate(tally, reports=1500, forged=True)
+    assert seen[0.5] < 15
+    assert seen[1.0] > 5

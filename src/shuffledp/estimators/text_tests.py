@@ -212,6 +212,18 @@ class TextTests:
             low, high = (middle, high) if fails(middle) else (low, middle)
         return high
 
+    def planting_messages(self, thresholds: Mapping[int, int]) -> int:
+        """The fewest forged messages that in about every second case make a text appear that nobody holds.
+
+        A forger knows all thresholds, and adds to the easiest text the messages that are missing on average.
+        """
+
+        def needed(length: int) -> float:
+            prefixes = min(length, self.levels - 1) * (self.prefix - self.nobody(1).mean)
+            return prefixes + thresholds[length] - self.nobody(self.copies(length)).mean
+
+        return math.ceil(min(map(needed, thresholds)))
+
     # before the release -------------------------------------------------------------------------------------------
 
     @cached_property

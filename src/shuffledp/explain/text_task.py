@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
-from shuffledp.collect.task.report import forged_reports
 from shuffledp.collect.task.schema import NONE, OTHER, AnswerText, PieceAlphabet
 from shuffledp.collect.task.task import BETA, Task, TextPlan
 from shuffledp.formatting import (
@@ -108,11 +108,8 @@ def limits(task: Task, plan: TextPlan) -> str:
 
 
 def _forged_reports(task: Task, plan: TextPlan) -> int:
-    """The number of forged reports that often suffice to make a text appear.
-
-    On every level about half of the detection limit exceeds the threshold in every second case.
-    """
-    return forged_reports(task, min(plan.detection_limit, task.users) / 2)
+    """The fewest forged reports, each with all messages that it may have, that often make a text appear."""
+    return math.ceil(plan.planting_messages / task.most_messages)
 
 
 def warnings(task: Task, plan: TextPlan) -> list[str]:

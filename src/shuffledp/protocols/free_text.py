@@ -46,7 +46,8 @@ class TextPlan(ShortRepr):
     A text that at least `detection_limit` people hold is reported with probability 1 - beta; all texts that at least
     `all_reported` people hold are reported at once with that probability. Both assume no more candidates than the bound
     on their expected number, `candidates`; with ten times more they are a few percent larger. With probability at most
-    `risk` is any reported text held by nobody, if everyone follows the protocol.
+    `risk` is any reported text held by nobody, if everyone follows the protocol. About `planting_messages` forged
+    messages make a text appear that nobody holds, in every second case.
     """
 
     detection_limit: int
@@ -56,6 +57,7 @@ class TextPlan(ShortRepr):
     messages: float
     bits_per_message: int
     candidates: int
+    planting_messages: int
 
     @property
     def bytes(self) -> float:
@@ -115,6 +117,7 @@ class FreeText:
             messages=protocol.messages_per_user.expected,
             bits_per_message=protocol.bits_per_message,
             candidates=sum(expected.values()),
+            planting_messages=tests.planting_messages(thresholds),
         )
 
     def estimate(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 from collections.abc import Iterable, Mapping, Sequence
 from functools import reduce
@@ -12,7 +13,6 @@ from shuffledp.collect.server.observability import log, log_error
 from shuffledp.collect.store import KeptTally, TallyStore
 from shuffledp.collect.store.tallies import from_bytes
 from shuffledp.collect.task import AnswerText, Task
-from shuffledp.collect.task.report import forged_reports
 from shuffledp.collect.task.schema import NONE, OTHER
 from shuffledp.collect.task.task import BETA
 from shuffledp.errors import DataError
@@ -118,7 +118,10 @@ def _texts(
 
 def _planted(estimate: Estimate, task: Task) -> int | None:
     """The number of forged reports that are enough to show a value that nobody holds; None if all values are shown."""
-    return None if estimate.detection is None else forged_reports(task, estimate.detection.limit)
+    if estimate.detection is None:
+        return None
+    levels = task.answers.levels if isinstance(task.answers, AnswerText) else 1
+    return math.ceil(estimate.detection.limit * levels / task.most_messages)
 
 
 def entered_as(task: Task) -> str:

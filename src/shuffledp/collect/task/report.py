@@ -11,7 +11,6 @@ except the first, from the last one to the second.
 from __future__ import annotations
 
 import hashlib
-import math
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -143,12 +142,6 @@ def cost(task: Task) -> Cost:
         most_bytes=task.longest_report,
         milliseconds=_milliseconds(task, expected),
     )
-
-
-def forged_reports(task: Task, people: float) -> int:
-    """The number of reports, each with all messages that it may have, that can add this number of people to a value."""
-    levels = task.answers.levels if isinstance(task.answers, AnswerText) else 1
-    return math.ceil(people * levels / task.most_messages)
 
 
 def _milliseconds(task: Task, expected: float) -> float:
