@@ -11,8 +11,8 @@ from shuffledp.progress import quiet
 from tests.collect.batch_files.crowd import mixed_first, reports, small
 from tests.data.spark_sessions import LOCAL, start
 
+pytestmark = pytest.mark.xdist_group("spark")
 
-@pytest.mark.xdist_group("spark")
 @pytest.mark.slow
 def test_messages_of_texts_are_counted_as_they_were_sent(tmp_path, monkeypatch):
     """Nearly all messages differ, so each bucket has one row."""
