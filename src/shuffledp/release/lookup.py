@@ -28,9 +28,10 @@ def look_up(release: Release, values: Iterable[Any], *, beta: float | None = Non
     """Return the estimate of exactly these values, each once, in the order in which they are first given."""
     estimate, protocol = release.estimate, release.protocol
     if not isinstance(protocol, HashedHistogram) or len(estimate) != protocol.bins:
+        got = "any text" if estimate.detection is not None else release.title
         raise ParameterError(
-            f"lookup needs a release of the protocol hashed with a domain, got {release.title}: interval(value) has "
-            "the interval of one value"
+            f"lookup needs a release of the protocol hashed with a domain, got {got}: interval(value) has the interval "
+            "of one value"
         )
     if estimate.adjusted:
         raise ParameterError("lookup needs the estimates before they were adjusted: leave out consistent")
