@@ -53,7 +53,10 @@ def few_values(values: Iterable[Any]) -> list[Any]:
 
 def _place(estimate: Estimate, value: Any) -> int:
     """The place of a value among the estimates; a value that cannot occur is a LabelError."""
-    at = estimate._find(value)
+    try:
+        at = estimate._find(value)
+    except LabelError as error:
+        raise LabelError(f"{shown(value)} cannot be looked up: {error}") from None
     if at is None:
         raise LabelError(f"label must be a value of the domain, got {shown(value)}")
     return at
