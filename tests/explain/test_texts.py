@@ -68,6 +68,8 @@ def test_a_page_says_what_stands_for_no_text(release):
 def test_a_release_without_texts_says_so(empty):
     assert "No text is frequent enough to be shown" in empty.to_html()
     assert "No text is frequent enough to be shown." in str(empty)
+    assert "its bucket, one of " in empty.explain()
+    assert "Each possible beginning receives " in empty.explain()
     assert "0 texts shown, for 1,000 people. Any other text of up to 256 bytes is possible." in empty.explain()
     assert Release.from_json(empty.to_json()).to_json() == empty.to_json()
 

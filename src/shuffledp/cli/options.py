@@ -126,7 +126,11 @@ Alphabet = Annotated[
 ]
 Pieces = Annotated[
     Path | None,
-    option("FILE", "Public list of frequent pieces of the texts, one per line.", panel=TEXTS),
+    option(
+        "FILE",
+        "Public list of frequent pieces, one per line; the longest that fits is used. --alphabet adds characters.",
+        panel=TEXTS,
+    ),
 ]
 Normalise = Annotated[
     str | None,
@@ -134,11 +138,21 @@ Normalise = Annotated[
 ]
 Levels = Annotated[
     int | None,
-    option("NUMBER", "The most pieces of a text; default: enough for its length.", panel=TEXTS, parser=whole_number),
+    option(
+        "NUMBER",
+        "The most pieces of a text; default: enough for its length, or half as many with --pieces.",
+        panel=TEXTS,
+        parser=whole_number,
+    ),
 ]
 Width = Annotated[
     int | None,
-    option("NUMBER", "Characters of a piece; default: the smallest detection limit.", panel=TEXTS, parser=whole_number),
+    option(
+        "NUMBER",
+        "Most characters of a piece; default: for the smallest detection limit.",
+        panel=TEXTS,
+        parser=whole_number,
+    ),
 ]
 
 Trust = Annotated[

@@ -171,7 +171,7 @@ def _forged(facts: Collected) -> str:
     near = "" if facts.false_positives else ". It could also have made a rare value appear or disappear"
     if facts.planted is not None:
         what, reports = "value" if facts.text is None else "text", counted(facts.planted, "forged report")
-        near = f". {reports} together could have made a {what} appear that nobody holds"
+        near = f". {reports} together could have made a {what} appear that nobody holds, and sometimes fewer could"
     return f"A forged report could have moved a shown count by at most {people_at_most(one)}{more}{near}."
 
 

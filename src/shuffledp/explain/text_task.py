@@ -118,8 +118,8 @@ def warnings(task: Task, plan: TextPlan) -> list[str]:
     if plan.detection_limit > USELESS_SHARE * task.users:
         most = min(plan.detection_limit, task.users)
         found.append(
-            f"only a text of at least {readable(most)} of {readable(task.users)} people is found: use more people, or "
-            "fewer and longer pieces"
+            f"only a text of at least {readable(most)} of {readable(task.users)} people is found: use more people or "
+            "shorter texts"
         )
     if task.admission == "anybody":
         forged = counted(_forged_reports(task, plan), "forged report")

@@ -66,7 +66,7 @@ class NoiseKind(StrEnum):
     DUMMIES = "dummies"  # mean
     CANCELLING_PAIRS = "cancelling pairs"  # messages, pairs, lone
     HASHED_CELLS = "hashed cells"  # cells, rows, mean
-    HASHED_VALUES = "hashed values"  # mean, buckets, messages
+    HASHED_VALUES = "hashed values"  # mean, buckets, messages, levels
     RANDOM_MESSAGES = "random messages"  # messages
     AMPLIFIED = "amplified"  # epsilon of one message
     LOCAL = "local"  # epsilon of one message

@@ -167,10 +167,9 @@ class HashedHistogram(ShuffledHistogram):
     @property
     def noise_facts(self) -> NoiseFacts:
         """The kind of noise and its numbers."""
-        return NoiseFacts(
-            NoiseKind.HASHED_VALUES,
-            {"mean": self.dummies.mean, "buckets": self.family.modulus, "messages": self.messages_per_user.expected},
-        )
+        sent = self.messages_per_user.expected
+        numbers = {"mean": self.dummies.mean, "buckets": self.family.modulus, "messages": sent, "levels": self.levels}
+        return NoiseFacts(NoiseKind.HASHED_VALUES, numbers)
 
     def randomize(self, values: ArrayLike, *, rng: np.random.Generator | None = None) -> NDArray[Any]:
         """The messages of one person or of many; with several levels, a row of one value for each level and person."""
