@@ -20,6 +20,7 @@ RATE = 1e-6
 """The rate of false failures of each statistical test."""
 
 CODE = TextCode(levels=3, longest=8, alphabet="abcd", normalisation=())
+WIDE = TextCode(levels=3, longest=8, alphabet="abc", width=2, normalisation=())
 LISTED = TextCode(levels=3, longest=8, pieces=("a", "b", "ab", "bc", "c"), normalisation=())
 
 
@@ -74,7 +75,7 @@ def walked(search, tally, *, risk):
     return found
 
 
-@pytest.mark.parametrize("code", [CODE, LISTED], ids=["alphabet", "list"])
+@pytest.mark.parametrize("code", [CODE, WIDE, LISTED], ids=["alphabet", "wide", "list"])
 @pytest.mark.parametrize("seed", range(3))
 def test_the_search_finds_what_a_walk_by_definition_finds(code, seed):
     rng = np.random.default_rng(seed)

@@ -27,6 +27,9 @@ def release():
         ("badword", "bad word", False),
         ("BadWord", "badword", True),
         ("badword", "\uff42adword", True),  # a full-width letter
+        ("badword", "bad\u00adwo\u200brd", True),  # a soft hyphen and a zero-width space
+        ("bad\u00adword", "badword", True),
+        ("\u200b", "a\u200b", False),  # an empty entry
         ("stra\u00dfe", "STRASSE", True),
         ("=cunt", "scunthorpe", False),
         ("=cunt", "Cunt", True),

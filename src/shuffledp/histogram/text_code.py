@@ -48,6 +48,11 @@ _SPACES = "\t\n\v\f\r \x85\xa0\u1680\u2028\u2029\u202f\u205f\u3000" + "".join(ma
 """The characters with the Unicode property White_Space, spelled out since languages trim different ones."""
 
 
+_MOST_MARKS = 2 * LONGEST_TEXT
+"""The most combining marks in a row that are normalised: a text with more is too long in any case, and the time grows
+with the square of their number."""
+
+
 class Step(StrEnum):
     """A step of normalisation. Unicode normalisation (NFC) always comes first; the others follow in this order."""
 
@@ -135,7 +140,7 @@ class TextCode:
         text = "" if answer is None else str(answer)
         if any("\ud800" <= char <= "\udfff" for char in text):
             return None
-        text = unicodedata.normalize("NFC", text)
+        text = unicodedata.normalize("NFC", _with_short_marks(text))
         if Step.TRIM in self.normalisation:
             text = text.strip(_SPACES)
         if Step.LOWER in self.normalisation:
@@ -198,3 +203,15 @@ class TextCode:
     def values_at(self, path: Sequence[int]) -> NDArray[np.int64]:
         """The values of a path on its levels."""
         return np.array([self.parent(path[:at]) * self.symbols + symbol for at, symbol in enumerate(path)])
+
+
+def _with_short_marks(text: str) -> str:
+    """A text without the rest of very long runs of combining marks."""
+    if len(text) <= _MOST_MARKS:
+        return text
+    kept, run = list[str](), 0
+    for char in text:
+        run = run + 1 if unicodedata.combining(char) else 0
+        if run <= _MOST_MARKS:
+            kept.append(char)
+    return "".join(kept)
