@@ -68,17 +68,9 @@ def report_bytes(plan: TextPlan) -> float:
 def forged_reports(search: FreeText) -> int:
     """The number of forged reports that plant a text of any length with probability about 1/2.
 
-    A forger knows all thresholds and adds only the messages that are missing on average. A report has at most
-    `most_messages` messages, all of which can name the planted text.
+    A report has at most `most_messages` messages, all of which can name the planted text.
     """
-    tests, most = search.tests, most_messages(search.protocol, delta=DELTA)
-    needed = []
-    for length in range(1, search.code.levels + 1):
-        copies = tests.copies(length)
-        whole = tests.whole(length, candidates=tests.expected_candidates(length), risk=RISK)
-        prefixes = min(length, search.code.levels - 1) * (tests.prefix - tests.nobody(1).mean)
-        needed.append(prefixes + whole - tests.nobody(copies).mean)
-    return math.ceil(min(needed) / most)
+    return math.ceil(search.plan(risk=RISK).planting_messages / most_messages(search.protocol, delta=DELTA))
 
 
 def limit_rows(people: Sequence[int] = PEOPLE, levels: Sequence[int] = (8, 16)) -> Iterator[str]:

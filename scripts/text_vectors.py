@@ -8,8 +8,8 @@ import numpy as np
 
 from shuffledp.collect.task import AnswerText, Task
 from shuffledp.collect.task.schema import PieceAlphabet, PieceList
-from shuffledp.histogram.hash_family import MOST_MODULUS, HashFamily
-from shuffledp.histogram.text_code import LONGEST_TEXT, MOST_LEVELS
+from shuffledp.histogram.hash_family import MOST_LEVELS, MOST_MODULUS, HashFamily
+from shuffledp.histogram.text_code import LONGEST_TEXT
 
 ALL_STEPS = ["trim", "lower", "query", "slash"]
 ADDRESSES = AnswerText(32, 16, PieceAlphabet("abcdefghijklmnopqrstuvwxyz0123456789.-/:", 2), ALL_STEPS[:2])

@@ -357,7 +357,7 @@ MUTANTS = (
         name="looked-up-without-enough-noise",
         harm="Values are looked up among the messages of too few people, with the full guarantee.",
         target="shuffledp.protocols.shuffled.hashed:HashedHistogram.lookup",
-        pattern="self._that_ran(tally, reports=reports)",
+        pattern="self.accept(tally, reports=reports)",
         replacement="(self, tally)",
         tests=(
             "tests/protocols/shuffled/test_decoded_values.py::test_missing_messages_are_noticed_when_values_are_looked_up",

@@ -35,7 +35,7 @@ def test_a_task_for_texts_is_created_and_explained(tmp_path):
     )
     assert task.answers == AnswerText.of(code)
     plan = task.text_plan
-    assert f"texts of at least {plan.detection_limit} of 20,000 people are found" in made.stdout
+    assert f"a text of at least {plan.detection_limit} of 20,000 people is found with 95% probability" in made.stdout
     assert f"{task.report_length(task.expected_messages):,.0f} bytes on average" in made.stdout
     assert "Warning" not in made.stdout
     assert command("task", "show", "t.json", cwd=tmp_path).stdout == made.stdout
@@ -48,7 +48,7 @@ def test_a_task_for_texts_is_created_and_explained(tmp_path):
         "one message for each of 3 beginnings of the text",
         "is found with 95% probability",
         "given by nobody is at most 0.001, if no report is forged",
-        "forged reports suffice to make a text appear",
+        "forged reports can make a text appear",
         "a batch should be the whole population",
     ):
         assert words in explained
@@ -76,11 +76,11 @@ def test_too_few_people_for_any_text_are_warned(tmp_path):
     [
         (["--domain", "a,b"], "exactly one of --domain, --range, --free-text or --answers-from"),
         (["--protocol", "sparse"], "protocol must be hashed for answers of kind text"),
-        (["--free-text", "0"], "longest must be"),
-        (["--free-text", "300"], "longest must be 1 to 256 bytes, got 300"),
-        (["--levels", "65"], "levels must be"),
+        (["--free-text", "0"], "--free-text must be 1 to 256 bytes, got 0"),
+        (["--free-text", "300"], "--free-text must be 1 to 256 bytes, got 300"),
+        (["--levels", "65"], "levels must be 1 to 64, got 65"),
         (["--normalise", "upper"], "normalisation must be some of trim, lower, query, slash"),
-        (["--alphabet", "aa"], "pieces must differ"),
+        (["--alphabet", "aa"], "characters of the alphabet must differ"),
         (["--confirm", "1"], "confirm must lie strictly between 0 and 1"),
         (["--confirm", "0"], "confirm must lie strictly between 0 and 1"),
     ],

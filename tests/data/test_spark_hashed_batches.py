@@ -13,6 +13,7 @@ from tests.data.spark_sessions import LOCAL, start
 
 pytestmark = pytest.mark.xdist_group("spark")
 
+
 @pytest.mark.slow
 def test_messages_of_texts_are_counted_as_they_were_sent(tmp_path, monkeypatch):
     """Nearly all messages differ, so each bucket has one row."""

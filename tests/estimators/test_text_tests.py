@@ -6,9 +6,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from shuffledp.accounting.hashed_curve import poisson
 from shuffledp.estimators.text_tests import EARLY_SHARE, TextTests
-from shuffledp.noise.poisson import Poisson
 from shuffledp.protocols.shuffled.hashed import HashedHistogram
 from shuffledp.protocols.target import Target
 
@@ -105,13 +103,3 @@ def test_intervals_hold_the_counts_under_which_the_support_is_likely(tests, copi
         inside = [count for count in ends if likely(count)]
         assert first <= inside[0] <= first + 4  # blocks of counts make intervals a little wider
         assert last - 4 <= inside[-1] <= last
-
-
-@pytest.mark.parametrize("rate", [0.3, 5.0, 287.0, 35_433.0])
-def test_the_poisson_window_has_the_right_probabilities(rate):
-    window = Poisson(rate=rate).window
-    assert window.pmf == pytest.approx(stats.poisson.pmf(np.arange(window.first, window.last + 1), rate), rel=1e-7)
-    if rate < 1000:
-        other = poisson(rate).window
-        for k in range(int(rate) + 40):
-            assert window.above(k) == pytest.approx(other.above(k), rel=1e-8, abs=1e-28)

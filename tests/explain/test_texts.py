@@ -68,6 +68,8 @@ def test_a_page_says_what_stands_for_no_text(release):
 def test_a_release_without_texts_says_so(empty):
     assert "No text is frequent enough to be shown" in empty.to_html()
     assert "No text is frequent enough to be shown." in str(empty)
+    assert "its bucket, one of " in empty.explain()
+    assert "Each possible beginning receives " in empty.explain()
     assert "0 texts shown, for 1,000 people. Any other text of up to 256 bytes is possible." in empty.explain()
     assert Release.from_json(empty.to_json()).to_json() == empty.to_json()
 
@@ -125,12 +127,12 @@ def test_every_text_of_a_page_is_isolated_and_escaped(release):
 
 def test_looked_up_answers_are_one_line_each():
     one = LookedUp(value="\x1b[2Jx", count=812.4, low=0, high=1853, beta=0.025, people=2000, batches=1)
-    assert list(lookup_lines([one, replace(one, value="y")])) == [
+    assert list(lookup_lines([one, replace(one, value="(other)")], ["\x1b[2Jx", "\x1by"])) == [
         "\N{REPLACEMENT CHARACTER}[2Jx: about 812 (0 to 1,853 people).",
-        "y: about 812 (0 to 1,853 people).",
+        "\N{REPLACEMENT CHARACTER}y, counted as (other): about 812 (0 to 1,853 people).",
         "95% confidence, all 2 answers looked up at once.",
     ]
-    assert list(lookup_lines([])) == []
+    assert list(lookup_lines([], [])) == []
 
 
 def test_run_hides_blocked_words(tmp_path):

@@ -1,5 +1,6 @@
 """The search for texts: against a walk by definition, and its stated rates of misses, false positives and coverage."""
 
+import math
 from collections import Counter
 from itertools import product
 
@@ -8,9 +9,10 @@ import pytest
 from scipy import stats
 
 from shuffledp.errors import DataError, ParameterError
-from shuffledp.histogram.labels import NotAValue
+from shuffledp.estimators import text_tests
+from shuffledp.histogram.labels import NO_TEXT, OTHER_TEXT, NotAValue
 from shuffledp.histogram.text_code import END, FIRST_PIECE, NONE, OTHER, Step, TextCode
-from shuffledp.protocols.free_text import NO_TEXT, OTHER_TEXT, FreeText, LocalMessages, TallyCounts
+from shuffledp.protocols.free_text import FreeText, LocalMessages, TallyCounts
 from shuffledp.protocols.shuffled.hashed import HashedHistogram
 from shuffledp.protocols.target import Target
 
@@ -18,6 +20,7 @@ RATE = 1e-6
 """The rate of false failures of each statistical test."""
 
 CODE = TextCode(levels=3, longest=8, alphabet="abcd", normalisation=())
+WIDE = TextCode(levels=3, longest=8, alphabet="abc", width=2, normalisation=())
 LISTED = TextCode(levels=3, longest=8, pieces=("a", "b", "ab", "bc", "c"), normalisation=())
 
 
@@ -72,7 +75,7 @@ def walked(search, tally, *, risk):
     return found
 
 
-@pytest.mark.parametrize("code", [CODE, LISTED], ids=["alphabet", "list"])
+@pytest.mark.parametrize("code", [CODE, WIDE, LISTED], ids=["alphabet", "wide", "list"])
 @pytest.mark.parametrize("seed", range(3))
 def test_the_search_finds_what_a_walk_by_definition_finds(code, seed):
     rng = np.random.default_rng(seed)
@@ -309,3 +312,78 @@ def test_the_plan_is_an_upper_bound_of_the_released_limit():
     assert estimate.detection.limit <= plan.detection_limit <= plan.all_reported
     assert plan.bytes == pytest.approx(plan.messages * plan.bits_per_message / 8)
     assert plan.messages == search.protocol.messages_per_user.expected
+
+
+# forged reports -------------------------------------------------------------------------------------------------------
+
+WORDS = TextCode(levels=4, longest=4, alphabet="abcdefghijklmnopqrst", normalisation=())
+
+
+def planted(protocol, code, *, level, path, number):
+    """Forged messages of a level that are consistent with all continuations of a path: the first coefficient is 0."""
+    family, seeds = protocol.family, np.arange(1 << 17)
+    seeds = seeds[family.coefficients(seeds)[:, 0] == 0][:number]
+    assert seeds.size == number
+    buckets = family.buckets(seeds, np.full(number, code.parent(path) * code.symbols))
+    return (level * family.seeds + seeds) * family.modulus + buckets
+
+
+def test_forged_messages_do_not_make_a_search_endless(monkeypatch):
+    monkeypatch.setattr(text_tests, "FEWEST_CONTINUED", 30)
+    rng, search = np.random.default_rng(5), searching(WORDS, users=900)
+    protocol, tests = search.protocol, search.tests
+    rows = np.repeat([WORDS.values_of(text) for text in ("abc", "dddd", "e")], 300, axis=0)
+    honest = protocol.randomize(rows, rng=rng)
+    number = tests.prefix
+    forged = [planted(protocol, WORDS, level=0, path=(), number=number)]
+    forged += [planted(protocol, WORDS, level=1, path=(piece,), number=number) for piece in range(FIRST_PIECE, 23)]
+    forged += [
+        planted(protocol, WORDS, level=level, path=path, number=number)
+        for level in (2, 3)
+        for path in [WORDS.path("abc")[:level], WORDS.path("dddd")[:level]]
+    ]
+    alone = search.estimate(protocol.tally(honest), reports=900)
+    found = search.estimate(protocol.tally(np.concatenate([honest, *forged])), reports=900, forged=True)
+    most = tests.most_continued * 20
+    assert tests.most_continued < 20 * 20
+    assert all(0 < compared <= most + 4 * tests.most_continued for compared in found.detection.candidates)
+    assert shown(alone) == {"abc", "dddd", "e"} <= shown(found)
+    assert len(found) <= 4 * tests.most_continued
+    assert 300 > found.detection.limit > alone.detection.limit
+    assert found.simultaneous.unreported_high > alone.simultaneous.unreported_high
+
+
+def test_a_repeated_message_counts_once():
+    rng, search = np.random.default_rng(6), searching(users=900)
+    honest = search.protocol.randomize(np.repeat([CODE.values_of("abc")], 900, axis=0), rng=rng)
+    repeated = np.concatenate([honest, np.full(500, honest[0])])
+    one, two = (search.estimate(search.protocol.tally(each), reports=900, forged=True) for each in (honest, repeated))
+    assert one.labels.tolist() == two.labels.tolist()
+    assert one.counts.tolist() == two.counts.tolist()
+
+
+@pytest.mark.slow
+def test_about_the_planned_number_of_forged_messages_plants_a_text():
+    """The planned number plants the text "a" in about 0.45 of all runs, and half of it in 0.005.
+
+    With probabilities of at least 0.4 and at most 0.02, each assertion on 60 runs fails by chance at most once in 10^7.
+    """
+    search, rng = searching(), np.random.default_rng(31)
+    tests, planned = search.tests, search.plan().planting_messages
+    prefix = math.ceil(tests.prefix - tests.nobody(1).mean)
+    seen = Counter()
+    for share in (0.5, 1.0):
+        first = round(share * prefix)
+        later = round((share * planned - first) / (search.code.levels - 1))
+        for _ in range(60):
+            honest = search.protocol.randomize(np.tile(search.code.values_of("zz"), (1500, 1)), rng=rng)
+            forged = [
+                level * search.protocol.family.messages + search.protocol._hashed(np.full(number, value), rng)
+                for level, (value, number) in enumerate(
+                    zip(search.code.values_of("a").tolist(), (first, later, later), strict=True)
+                )
+            ]
+            tally = search.protocol.tally(np.concatenate([honest, *forged]))
+            seen[share] += "a" in search.estimate(tally, reports=1500, forged=True)
+    assert seen[0.5] < 15
+    assert seen[1.0] > 5

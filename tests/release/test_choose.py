@@ -96,6 +96,15 @@ def test_messages_decide_between_equal_errors():
     assert choice.protocol.messages_per_user.expected < 1000
 
 
+def test_hashed_values_are_chosen_only_where_all_values_can_be_counted():
+    """More values could be looked up, but a release shows all of them."""
+    question = {"users": 10**5, "epsilon": 1.0, "delta": 1e-6}
+    most = chosen(Target(bins=2**26, **question), practical_messages=1000)
+    assert (most.name, most.reason) == ("hashed", Reason.FEW_MESSAGES)
+    with pytest.raises(ParameterError, match="every protocol sends more than 1,000 messages"):
+        chosen(Target(bins=2**26 + 1, **question), practical_messages=1000)
+
+
 def test_too_few_people_are_an_error_that_says_how_many():
     with pytest.raises(TooFewUsersError, match="users must be at least 148 for DummyHistogram, got 50"):
         chosen(Target(users=50, bins=3, epsilon=1, delta=1e-6), estimator="unbiased")

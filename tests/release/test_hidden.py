@@ -5,8 +5,9 @@ import pytest
 
 from shuffledp import private_histogram
 from shuffledp.errors import DataError, ParameterError
+from shuffledp.histogram.labels import HIDDEN
 from shuffledp.protocols import SparseHistogram
-from shuffledp.release.hidden import HIDDEN, NOTE, Blocklist, _together, hide
+from shuffledp.release.hidden import NOTE, Blocklist, _together, hide
 from shuffledp.release.release import Release
 
 WORDS = {"badword": 4000, "so BadWord!": 3000, "bad": 2500, "fine": 2000, "scunthorpe": 1500}
@@ -26,6 +27,9 @@ def release():
         ("badword", "bad word", False),
         ("BadWord", "badword", True),
         ("badword", "\uff42adword", True),  # a full-width letter
+        ("badword", "bad\u00adwo\u200brd", True),  # a soft hyphen and a zero-width space
+        ("bad\u00adword", "badword", True),
+        ("\u200b", "a\u200b", False),  # an empty entry
         ("stra\u00dfe", "STRASSE", True),
         ("=cunt", "scunthorpe", False),
         ("=cunt", "Cunt", True),
@@ -59,6 +63,14 @@ def test_hidden_texts_are_one_row_with_the_sum_of_their_counts(release):
     assert shown.estimate.values_shown == 2
     assert shown.notes[-1] == NOTE
     assert shown.privacy.guarantee == release.privacy.guarantee
+
+
+def test_no_bound_is_stated_for_hidden_texts(release):
+    hidden = hide(release, Blocklist.of(["badword"]))
+    assert "any value not shown has at most" in release.explain()
+    assert "any value neither shown nor hidden has at most" in hidden.explain()
+    assert "A value that is not shown is held by at most" in release.to_html()
+    assert "A value that is neither shown nor hidden is held by at most" in hidden.to_html()
 
 
 def test_nothing_that_is_written_has_a_blocked_word(release, tmp_path):

@@ -109,8 +109,8 @@ def test_files_that_are_no_releases(release, tmp_path):
 
     pyarrow.parquet.write_table(pyarrow.table({"a": [1]}), tmp_path / "other.parquet")
     (tmp_path / "text.parquet").write_text("no table")
-    for name in ("other", "text", "missing"):
-        with pytest.raises(DataError, match="not a Parquet file of a release"):
+    for name, reason in {"other": "not a Parquet", "text": "not a Parquet", "missing": "No such file"}.items():
+        with pytest.raises(DataError, match=reason):
             Release.from_json(tmp_path / f"{name}.parquet")
 
 

@@ -4,7 +4,7 @@ import { TaskError } from "./errors.js";
 /** The most buckets: sums of products of two digits stay exact. */
 export const MOST_BUCKETS = 2 ** 24;
 
-/** The most messages on all levels together: each is one machine integer for whoever counts them. */
+/** The most messages on all levels together: each is one machine integer for the analyzer. */
 const MOST_MESSAGES = 1n << 62n;
 
 /** Seeds that are expanded to coefficients, where those with all coefficients as seeds would be too many. */
@@ -122,7 +122,7 @@ function lengthOf(number, base) {
 }
 
 /**
- * So many digits of a number, the lowest first.
+ * The first `length` digits of a number, the lowest first.
  * @param {bigint} number
  * @param {number} base
  * @param {number} length

@@ -1,4 +1,5 @@
 // Checks that run in Node and in browsers alike: each has a name, and an error if it fails.
+import { RandomBytes } from "../src/randomness.js";
 
 /** Collects what became of checks. */
 export class Checks {
@@ -39,4 +40,10 @@ export async function failing(work) {
     return error;
   }
   throw new Error("nothing was refused");
+}
+
+/** Randomness that consists of these bytes, and then of zeros. */
+export function given(...bytes) {
+  const left = [...bytes];
+  return new RandomBytes({ fill: (block) => block.forEach((_, at) => (block[at] = left.shift() ?? 0)) });
 }

@@ -5,13 +5,7 @@ import { RandomBytes, SYSTEM, below, coinDigits, heads, randomBytes, shuffled } 
 import { messagesOf } from "../src/randomizer.js";
 import { readTask } from "../src/task.js";
 import { Weighted } from "../src/weighted.js";
-import { Checks, failing, same } from "./checking.js";
-
-/** Randomness that consists of these bytes, and then of zeros. */
-function given(...bytes) {
-  const left = [...bytes];
-  return new RandomBytes({ fill: (block) => block.forEach((_, at) => (block[at] = left.shift() ?? 0)) });
-}
+import { Checks, failing, given, same } from "./checking.js";
 
 /** All of them. */
 export async function check(load) {

@@ -3,17 +3,11 @@ import { ClusterSampler } from "../src/cluster_sampler.js";
 import { HashFamily } from "../src/hash_family.js";
 import { hashedMessages } from "../src/hashed_messages.js";
 import { messagesOf } from "../src/randomizer.js";
-import { RandomBytes, belowLarge } from "../src/randomness.js";
+import { belowLarge } from "../src/randomness.js";
 import { readNumber } from "../src/exact.js";
 import { readTask } from "../src/task.js";
 import { TextCode, checkText } from "../src/text_code.js";
-import { Checks, failing, same } from "./checking.js";
-
-/** Randomness that consists of these bytes, and then of zeros. */
-function given(...bytes) {
-  const left = [...bytes];
-  return new RandomBytes({ fill: (block) => block.forEach((_, at) => (block[at] = left.shift() ?? 0)) });
-}
+import { Checks, failing, given, same } from "./checking.js";
 
 /** All of them. */
 export async function check(load) {

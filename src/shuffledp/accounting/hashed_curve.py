@@ -1,8 +1,8 @@
 """The privacy curve of hashed messages that hide among uniform ones.
 
 A person's message is uniform on the graph of their value, the pairs (seed, bucket of the value). Dummies fall on all
-pairs uniformly, a Poisson number with mean `rate` on every graph. If N_x is the number of all messages on the graph of
-x, the likelihood of a person with x is N_x / rate times that of the dummies alone, so
+pairs uniformly, a Poisson number with mean `rate` on every graph. Let N_x be the number of all messages on the graph of
+x. The likelihood of a person with x is N_x / rate times that of the dummies alone, so
 
     delta(epsilon) = E (N_x - e^epsilon N_x')_+ / rate    under dummies alone.
 
@@ -10,8 +10,8 @@ Messages on both graphs are counted in both numbers. The function (a - e^epsilon
 of two numbers with given distributions can only lower its mean. Graphs that do not meet are therefore the worst case:
 independent numbers, as in a bin that loses and a bin that gains one person. This holds for every family of functions.
 
-With K values in one domain, N_x becomes M_x, the number of ways to pick K different messages, one on the graph of each
-value, and `rate` becomes rate^K. Graphs of one person's values may meet, which can reveal more. If every two graphs
+With K values in one domain, `rate` becomes rate^K. N_x becomes M_x, the number of ways to pick K different messages,
+one on the graph of each value. Graphs of one person's values may meet, which can reveal more. If every two graphs
 share at most a part `shared` of their pairs, this is at most a random walk of epsilon: for every whole a >= 1,
 
     delta(epsilon) <= E delta_K(epsilon + (U - D) ln r) + rare,    r = 1 + K / a,

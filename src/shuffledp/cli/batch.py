@@ -234,7 +234,7 @@ def count(
     try:
         looked_up = {"looked_up": plain(found.looked_up)} if lookup else {}
         publish(hide(found.release, blocked), out=out, top=top, as_json=json, explain=explain, more=looked_up)
-        for line in [] if json else lookup_lines(found.looked_up):
+        for line in [] if json else lookup_lines(found.looked_up, lookup or ()):
             print_sentence(line)
     except BaseException as error:
         if ledger is not None:

@@ -14,6 +14,7 @@ from shuffledp.cli import options as given
 from shuffledp.cli.options import (
     PLACE,
     flag,
+    lines_of,
     option,
     parse_pair,
     shortened,
@@ -30,7 +31,7 @@ from shuffledp.cli.output import (
     print_title,
     print_whole,
 )
-from shuffledp.errors import DataError, ParameterError
+from shuffledp.errors import ParameterError
 from shuffledp.formatting import counted, epsilon_delta, shown
 from shuffledp.jsonable import plain
 
@@ -318,11 +319,12 @@ def up(
         raise ParameterError("--pace applies after the release, where --once stops: leave out one of them")
     choices = text_choices(free_text, alphabet=alphabet, pieces=pieces, normalise=normalise, levels=levels, width=width)
     with tasks_from_options():
+        typed = None if answers_file is None else list(lines_of(answers_file, "the answers "))
         listed = None if answers is None else [each.strip() for each in answers.split(",")]
         machine = OneMachine(
             people=people,
             users=users,
-            question=Question.of(question, listed, texts=choices, typed=_typed(answers_file)),
+            question=Question.of(question, listed, texts=choices, typed=typed),
             pace=per_second,
             shufflers=shufflers,
             port=port,
@@ -352,18 +354,6 @@ def up(
             _invite(machine, outcome)
             with suppress(KeyboardInterrupt):
                 machine.watch()
-
-
-def _typed(file: Path | None) -> list[str] | None:
-    """Return the texts that simulated people type: the lines of a file that are not empty."""
-    if file is None:
-        return None
-    try:
-        lines = file.read_text(encoding="utf-8-sig").splitlines()
-    except (OSError, UnicodeDecodeError) as error:
-        reason = getattr(error, "strerror", None) or "it is not UTF-8"
-        raise DataError(f"cannot read the answers {file}: {reason}") from None
-    return [line for line in lines if line.strip()]
 
 
 def _per_second(text: str) -> float:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from contextlib import nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, cast
@@ -134,7 +133,7 @@ def run(
     if texts is not None:
         from shuffledp.cli.texts import check_options, run_texts
 
-        _check_alone(locals(), check_options)
+        check_options(locals())
     possible = read_possible_values(
         column,
         lists=domain or [],
@@ -201,35 +200,6 @@ def run(
         raise
 
 
-_NOT_FOR_TEXTS = (
-    "domain",
-    "edges",
-    "by",
-    "start",
-    "stop",
-    "date_format",
-    "other",
-    "where",
-    "count_capped",
-    "estimator",
-)
-_NOT_FOR_TEXTS_OF_RUN = ("consistent", "quantiles", "ranges")
-"""Options that are not for free text."""
-
-
-def _check_alone(options: dict[str, Any], check: Callable[[dict[str, Any]], None]) -> None:
-    """Refuse options that are not for free text."""
-    names = (*_NOT_FOR_TEXTS, *_NOT_FOR_TEXTS_OF_RUN)
-    check(
-        {
-            **{name: options.get(name) for name in names},
-            "values_per_person": options["values_per_person"] > 1,
-            "trust": options["trust"] != "shuffler",
-            "protocol": options["protocol"] not in (None, "hashed"),
-        }
-    )
-
-
 SIMULATE_EXAMPLE = "shuffledp simulate people.csv --column theme --epsilon 1 --delta 1e-6"
 
 
@@ -288,7 +258,7 @@ def simulate(
     if texts is not None:
         from shuffledp.cli.texts import check_options, show_texts, simulated_texts
 
-        _check_alone(locals(), check_options)
+        check_options(locals())
     possible = read_possible_values(
         column,
         lists=domain or [],

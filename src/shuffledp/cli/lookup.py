@@ -11,9 +11,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from shuffledp.cli import options as given
-from shuffledp.cli.options import RESULT, option
+from shuffledp.cli.options import RESULT, lines_of, option
 from shuffledp.cli.output import print_paragraphs, print_sentence, print_title
-from shuffledp.errors import DataError
 
 if TYPE_CHECKING:
     from shuffledp.histogram.estimate import Estimate
@@ -49,22 +48,12 @@ def lookup(
 
     found = Release.from_json(release)
     several = bool(found.estimate.domain is not None and found.estimate.domain.factors)
-    texts = chain(values or [], [] if values_file is None else _lines(values_file))
+    texts = chain(values or [], [] if values_file is None else lines_of(values_file))
     estimate = found.lookup(_parsed(texts) if several else texts, beta=beta)
     if json:
         print(estimate.to_json())
     else:
         _show(estimate, column=found.column, top=top, explain=explain)
-
-
-def _lines(path: Path) -> Iterator[str]:
-    """The values of a file, one per line; read as they are needed, since the file may be long."""
-    try:
-        with path.open(encoding="utf-8-sig", newline=None) as file:
-            yield from (line.removesuffix("\n") for line in file if line.strip())
-    except (OSError, UnicodeDecodeError) as error:
-        reason = getattr(error, "strerror", None) or "it is not UTF-8 text"
-        raise DataError(f"cannot read {path}: {reason}") from None
 
 
 def _parsed(texts: Iterable[str]) -> Iterator[tuple[Any, ...]]:

@@ -19,7 +19,6 @@ import typer
 from shuffledp.errors import DataError, ParameterError, TaskError
 
 if TYPE_CHECKING:
-    from shuffledp.histogram.text_code import TextCode
     from shuffledp.protocols.text_codes import TextChoices
 
 # panels of the help; options without a panel come first
@@ -127,7 +126,11 @@ Alphabet = Annotated[
 ]
 Pieces = Annotated[
     Path | None,
-    option("FILE", "Public list of frequent pieces of the texts, one per line.", panel=TEXTS),
+    option(
+        "FILE",
+        "Public list of frequent pieces, one per line; the longest that fits is used. --alphabet adds characters.",
+        panel=TEXTS,
+    ),
 ]
 Normalise = Annotated[
     str | None,
@@ -135,11 +138,21 @@ Normalise = Annotated[
 ]
 Levels = Annotated[
     int | None,
-    option("NUMBER", "The most pieces of a text; default: enough for its length.", panel=TEXTS, parser=whole_number),
+    option(
+        "NUMBER",
+        "The most pieces of a text; default: enough for its length, or half as many with --pieces.",
+        panel=TEXTS,
+        parser=whole_number,
+    ),
 ]
 Width = Annotated[
     int | None,
-    option("NUMBER", "Characters of a piece; default: the smallest detection limit.", panel=TEXTS, parser=whole_number),
+    option(
+        "NUMBER",
+        "Most characters of a piece; default: for the smallest detection limit.",
+        panel=TEXTS,
+        parser=whole_number,
+    ),
 ]
 
 Trust = Annotated[
@@ -309,6 +322,16 @@ def _length(text: str) -> timedelta | None:
     return timedelta(seconds=int(found[1]) * _UNITS[found[2]]) if found else None
 
 
+def lines_of(path: Path, what: str = "") -> Iterator[str]:
+    """The lines of a file that are not empty; read as they are needed, since the file may be long."""
+    try:
+        with path.open(encoding="utf-8-sig", newline=None) as file:
+            yield from (line.removesuffix("\n") for line in file if line.strip())
+    except (OSError, UnicodeDecodeError) as error:
+        reason = getattr(error, "strerror", None) or "it is not UTF-8 text"
+        raise DataError(f"cannot read {what}{path}: {reason}") from None
+
+
 def text_choices(
     free_text: int | None,
     *,
@@ -324,8 +347,11 @@ def text_choices(
         if given := [name for name, value in more.items() if value is not None]:
             raise ParameterError(f"{given[0]} must be given with --free-text, which has the length of the texts")
         return None
+    from shuffledp.histogram.text_code import LONGEST_TEXT
     from shuffledp.protocols.text_codes import NORMALISATION, TextChoices, parse_normalisation, read_pieces
 
+    if not 1 <= free_text <= LONGEST_TEXT:
+        raise ParameterError(f"--free-text must be 1 to {LONGEST_TEXT} bytes, got {free_text}")
     steps = () if normalise == "none" else tuple((normalise or "").split(","))
     return TextChoices(
         longest=free_text,
@@ -335,15 +361,6 @@ def text_choices(
         levels=levels,
         width=width,
     )
-
-
-def text_code(
-    free_text: int, *, users: int, epsilon: float, delta: float, honest_users: int | None = None, **choices: Any
-) -> TextCode:
-    """The code for texts of these options, with the smallest detection limit for this number of people."""
-    chosen = text_choices(free_text, **choices)
-    assert chosen is not None
-    return chosen.search(users=users, epsilon=epsilon, delta=delta, honest_users=honest_users).code
 
 
 def check_ledger(path: Path | None) -> None:

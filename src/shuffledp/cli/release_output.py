@@ -244,7 +244,7 @@ def _tip(release: Release) -> Iterator[str]:
     estimate = release.estimate
     if entered := [spent_note(note) for note in release.notes if isinstance(note, Spent)]:
         yield from entered
-    elif not estimate.values_shown and "column" in release.asked and "domain" not in release.asked:
+    elif not estimate.values_shown and "column" in release.asked and not {"domain", "free_text"} & set(release.asked):
         yield "Tip: values that hardly ever repeat, such as amounts and times, need intervals: `--edges` or `--by`."
     elif (saving := release.smaller_curator_error) is not None:
         yield f"Tip: {curator_tip(saving, option='`--trust curator`')}"

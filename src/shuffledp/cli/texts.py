@@ -11,7 +11,7 @@ from rich.text import Text
 from shuffledp.cli.output import new_table, print_json, print_paragraphs, print_sentence, print_title, print_whole
 from shuffledp.errors import ParameterError
 from shuffledp.explain.bars import people
-from shuffledp.explain.free_text import text_simulation_headline, text_simulation_sentences
+from shuffledp.explain.free_text import SIMULATION_EXPLAINED, text_simulation_headline, text_simulation_sentences
 from shuffledp.formatting import confidence, shown
 from shuffledp.jsonable import plain
 from shuffledp.progress import Progress
@@ -21,20 +21,17 @@ from shuffledp.release.release import Release
 
 _SHOWN = 15
 
-EXPLAINED = {
-    "Simulation": "Every release makes all messages of the same texts with new noise from the seed, and searches them.",
-    "Detection limit": (
-        "The fewest people of a text that is shown with the stated probability. It holds for the longest texts. "
-        "Shorter ones are counted on several levels and are usually found from fewer people on."
-    ),
-    "Not private": "The result depends on the true texts without noise. Use it for data you own; do not publish it.",
-}
-"""The paragraphs of `simulate --free-text --explain`."""
+_LISTED_VALUES = ("domain", "edges", "by", "start", "stop", "date_format", "other", "where", "count_capped")
+_RESULTS = ("estimator", "consistent", "quantiles", "ranges")
 
 
 def check_options(options: Mapping[str, Any]) -> None:
-    """Refuse options that are not for free text; an option that was left out is None or False."""
-    for name, value in options.items():
+    """Refuse options of `run` or `simulate` that are not for free text; one that was left out is None or False."""
+    wrong = {name: options.get(name) for name in (*_LISTED_VALUES, *_RESULTS)}
+    wrong["values_per_person"] = options["values_per_person"] > 1
+    wrong["trust"] = options["trust"] != "shuffler"
+    wrong["protocol"] = options["protocol"] not in (None, "hashed")
+    for name, value in wrong.items():
         if value:
             raise ParameterError(f"{name} must be left out with --free-text")
 
@@ -78,6 +75,6 @@ def show_texts(found: TextSimulation, *, top: int | None, as_json: bool, explain
     for text in text_simulation_sentences(found):
         print_sentence(text)
     if explain:
-        print_paragraphs(EXPLAINED)
+        print_paragraphs(SIMULATION_EXPLAINED)
     else:
         print_sentence("Details: --explain")

@@ -29,9 +29,6 @@ from shuffledp.noise.sum import Sum
 MOST_VALUES = 1 << 26
 """The most values that are counted at once, with a counter of eight bytes each."""
 
-_AT_ONCE = 1 << 20
-"""Messages that are decoded together, so that the memory does not grow with their number."""
-
 _NEAR_WHOLE = 1e-3
 """The largest distance of a number of messages, computed from an estimate, to a whole number."""
 
@@ -68,9 +65,7 @@ class HashedValues(ChanceSupports):
                 f"{MOST_VALUES:,}: look up some of them"
             )
         messages, parents = messages_in(tally), np.arange(self.family.parents)
-        supports = np.zeros(self.bins, dtype=np.int64)
-        for start in range(0, messages.size, _AT_ONCE):
-            supports += self.family.supports(messages[start : start + _AT_ONCE], parents).ravel()[: self.bins]
+        supports = self.family.supports(messages, parents).ravel()[: self.bins]
         return DecodedTally(np.arange(self.bins), supports, messages=messages.size, drawn=tally.drawn)
 
     def statistic_of(self, tally: Tally, values: NDArray[np.int64]) -> Tally:
@@ -78,9 +73,7 @@ class HashedValues(ChanceSupports):
         if isinstance(tally, DecodedTally):
             return tally.pick(values)
         messages = messages_in(tally)
-        counts = np.zeros(values.size, dtype=np.int64)
-        for start in range(0, messages.size, _AT_ONCE):
-            counts += self.family.count(messages[start : start + _AT_ONCE], values)
+        counts = self.family.count(messages, values)
         return DecodedTally(values, counts, complete=False, messages=messages.size, drawn=tally.drawn)
 
     def supports_of(self, estimates: NDArray[np.float64]) -> NDArray[np.int64]:

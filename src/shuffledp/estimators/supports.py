@@ -235,15 +235,27 @@ class ChanceSupports:
         # if no count fits, the nearest one
         nearest = np.clip(np.rint(self.estimate(supports)), 0, self.people).astype(np.int64)
         low, high = np.full(supports.shape, self.people + 1), np.full(supports.shape, -1)
-        for block in self.blocks:
+        for block in self._blocks_near(supports):
             most_others = first_high(block.at_fewest, exceeds(block.at_fewest.window.above, beta / 2))
             fewest_others = last_low(block.at_most, exceeds(block.at_most.window.below, beta / 2))
-            first = np.maximum(supports - most_others, block.fewest)
-            last = np.minimum(supports - fewest_others, block.most)
+            first = np.maximum(self._fewest_holders(supports - most_others), block.fewest)
+            last = np.minimum(self._most_holders(supports - fewest_others), block.most)
             possible = first <= last
             low = np.where(possible, np.minimum(low, first), low)
             high = np.where(possible, np.maximum(high, last), high)
         return np.where(high < 0, nearest, low), np.where(high < 0, nearest, high)
+
+    def _blocks_near(self, supports: NDArray[np.int64]) -> list[Block]:
+        """The blocks of counts that these supports may have."""
+        return self.blocks
+
+    def _fewest_holders(self, supports: NDArray[np.int64]) -> NDArray[np.int64]:
+        """The fewest people who make at least these supports."""
+        return supports
+
+    def _most_holders(self, supports: NDArray[np.int64]) -> NDArray[np.int64]:
+        """The most people who make at most these supports."""
+        return supports
 
 
 def exceeds(tail: Callable[[int], float], risk: float) -> Callable[[int], bool]:

@@ -3,6 +3,11 @@
 The candidates of a level are the prefixes of the level before, continued by every piece, or ended. One product of
 matrices counts the messages of the level that are consistent with each (`HashFamily.supports`). The tests of
 `TextTests` decide which ones are continued, and which whole texts are reported.
+
+Forged reports can make far more prefixes pass than honest ones: a message whose seed ignores the last piece is
+consistent with all continuations of a prefix. If more pass than `TextTests.most_continued`, a continuation is judged by
+how far it exceeds the rare continuations of its own prefix, and the threshold of the level is raised until few enough
+pass. So time and memory are bounded, and the detection limit tells the price.
 """
 
 from __future__ import annotations
@@ -18,8 +23,11 @@ from shuffledp.estimators.text_tests import TextTests, is_tested
 from shuffledp.histogram.text_code import END, FIRST_PIECE, NONE, OTHER, TextCode
 from shuffledp.progress import Progress, quiet
 
-_PARENTS_AT_ONCE = 4096
-"""The most prefixes whose continuations are counted together: with 2,000 pieces, their counts take 65 MB."""
+_COUNTS_AT_ONCE = 1 << 22
+"""The counts of continuations that are made together: they take 34 MB for every thread."""
+
+_RARE = 0.05
+"""The share of the continuations of a prefix that count as rare."""
 
 
 class LevelCounts(Protocol):
@@ -53,6 +61,9 @@ class Found:
     compared: list[int] = field(default_factory=list)
     """The number of counts that were compared with a threshold on each level."""
 
+    prefix: int = 0
+    """The largest threshold of continued prefixes."""
+
 
 def search(code: TextCode, tests: TextTests, counts: LevelCounts, *, risk: float, progress: Progress = quiet) -> Found:
     """Walk through the tree of prefixes level by level."""
@@ -74,14 +85,17 @@ def search(code: TextCode, tests: TextTests, counts: LevelCounts, *, risk: float
             threshold = tests.whole(level + 1, candidates=pieces, risk=risk)
         else:
             threshold = tests.prefix
-        passed = list(_continued(code, counts, level, continued, threshold, begun))
+        passed, threshold = _continued(code, tests, counts, level, continued, threshold, begun)
         if last:
+            longest = threshold
             ended += [Ended(path, len(path), total) for path, total in passed]
         else:
             ended = [one for one in ended if _keeps(tests, level, one)]
             starts = [path for path, _ in passed]
+            found.prefix = max(found.prefix, threshold)
     for length in range(1, code.levels + 1):
         found.thresholds[length] = tests.whole(length, candidates=found.candidates[length], risk=risk)
+    found.thresholds[code.levels] = longest
     found.texts = [one for one in ended if not one.length or one.total >= found.thresholds[one.length]]
     progress("search", 1.0)
     return found
@@ -106,27 +120,71 @@ def _count_ended(code: TextCode, counts: LevelCounts, level: int, ended: list[En
 
 def _continued(
     code: TextCode,
+    tests: TextTests,
     counts: LevelCounts,
     level: int,
     starts: list[tuple[int, ...]],
     threshold: int,
     begun: dict[tuple[int, ...], Ended],
-) -> Iterator[tuple[tuple[int, ...], int]]:
+) -> tuple[list[tuple[tuple[int, ...], int]], int]:
     """The continued prefixes that reach a threshold and are the start of some text, with their counts.
 
-    Texts that end here have their counts beside those of their continuations.
+    Returned with the threshold, which is raised where too many would reach it.
     """
-    for at in range(0, len(starts), _PARENTS_AT_ONCE):
-        block = starts[at : at + _PARENTS_AT_ONCE]
-        supports = counts.supports(level, np.array([code.parent(path) for path in block]))
-        for row, path in enumerate(block):
-            for symbol in (END, OTHER, NONE):
-                if (ending := begun.get((*path, symbol))) is not None:
-                    ending.total = int(supports[row, symbol])
-        for row, symbol in np.argwhere(supports[:, FIRST_PIECE:] >= threshold).tolist():
-            path = (*block[row], FIRST_PIECE + symbol)
-            if code.starts_text(path):
-                yield path, int(supports[row, FIRST_PIECE + symbol])
+    passed, raised = list[tuple[tuple[int, ...], int]](), False
+    for supports, block in _blocks(code, counts, level, starts):
+        _count_begun(supports, block, begun)
+        pieces = supports[:, FIRST_PIECE:]
+        if len(passed) + np.count_nonzero(pieces >= threshold) > tests.most_continued:
+            raised = True
+            break
+        passed += _passed(code, block, pieces, threshold)
+    if not raised:
+        return passed, threshold
+    passed = []
+    for supports, block in _blocks(code, counts, level, starts):
+        pieces = tests.over_rare(supports[:, FIRST_PIECE:], _RARE)
+        known = np.array([count for _, count in passed])
+        threshold = _few_enough(np.append(pieces[pieces >= threshold], known), threshold, tests.most_continued)
+        passed = [one for one in passed if one[1] >= threshold] + _passed(code, block, pieces, threshold)
+        _count_begun(supports, block, begun)
+    return passed, threshold
+
+
+def _count_begun(
+    supports: NDArray[np.int64], block: list[tuple[int, ...]], begun: dict[tuple[int, ...], Ended]
+) -> None:
+    """Give texts that end here their counts, which are beside those of their continuations."""
+    for row, path in enumerate(block):
+        for symbol in (END, OTHER, NONE):
+            if (ending := begun.get((*path, symbol))) is not None:
+                ending.total = int(supports[row, symbol])
+
+
+def _blocks(
+    code: TextCode, counts: LevelCounts, level: int, starts: list[tuple[int, ...]]
+) -> Iterator[tuple[NDArray[np.int64], list[tuple[int, ...]]]]:
+    """The counts of all continuations of some prefixes at a time, as one row for each prefix."""
+    size = max(1, _COUNTS_AT_ONCE // code.symbols)
+    for at in range(0, len(starts), size):
+        block = starts[at : at + size]
+        yield counts.supports(level, np.array([code.parent(path) for path in block])), block
+
+
+def _passed(
+    code: TextCode, block: list[tuple[int, ...]], pieces: NDArray[np.int64], threshold: int
+) -> list[tuple[tuple[int, ...], int]]:
+    """The continuations that reach a threshold and are the start of some text, with their counts."""
+    places = np.argwhere(pieces >= threshold).tolist()
+    found = (((*block[row], FIRST_PIECE + at), int(pieces[row, at])) for row, at in places)
+    return [(path, count) for path, count in found if code.starts_text(path)]
+
+
+def _few_enough(counts: NDArray[np.int64], threshold: int, most: int) -> int:
+    """The smallest threshold, not below the given one, that at most this number of counts reach."""
+    if counts.size <= most:
+        return threshold
+    return max(threshold, int(np.partition(counts, counts.size - most - 1)[counts.size - most - 1]) + 1)
 
 
 def _keeps(tests: TextTests, level: int, one: Ended) -> bool:

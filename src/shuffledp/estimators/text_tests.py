@@ -5,8 +5,8 @@ probability 1 / q. A prefix that c of n people hold therefore has
 
     c + Bin(n - c, 1 / q) + Poisson(dummies)
 
-consistent messages, independently on every level since every level has its own seeds. A text of k < L pieces is held by
-the same people on all of the last L - k levels, so these counts add up to a count on `copies` levels,
+consistent messages, independently on every level since every level has its own seeds. The same people hold a text of
+k < L pieces on all of the last L - k levels. Their counts add up to a count on `copies` levels,
 
     copies c + Bin(copies (n - c), 1 / q) + Poisson(copies dummies).
 
@@ -18,16 +18,16 @@ A walk through the tree of prefixes uses three tests, each a threshold on such a
     ended text  its count on its first 1, 2, 4, ... levels is one that a text nobody holds has with probability at most
                 1/64.
     whole text  it is reported if its count on all its levels is one that a text nobody holds has with probability at
-                most the group's part of the risk, divided by the number of candidates in its group. A group is all
-                texts of k pieces. The number of its candidates is known before any count of a whole text is.
+                most its part of the risk. All texts of k pieces are a group, and the candidates of a group share the
+                part of the group. Their number is known before any count of a whole text is.
 
 Half of the risk is for texts of L pieces, which are most of the candidates; the rest is shared equally by the other
 groups, (other) and (none) among them, which are always reported. So with probability at most `risk` is any reported
 text held by nobody, exactly up to the union bound.
 
-Misses. A text with c people passes the tests before the last one except with probability at most the sum of exact
-tails, and this sum is at most a tenth of beta for c at or above a limit that is known before the release. The last test
-has the other nine tenths. Its threshold depends on earlier levels only, whose noise is independent.
+Misses. A text with c people fails a test before the last one with probability at most a sum of exact tails. From a
+limit of c on, which is known before the release, this sum is at most a tenth of beta. The last test has the other nine
+tenths. Its threshold depends on earlier levels only, whose noise is independent.
 
 Intervals. A statement about a text is its interval if it is reported, and otherwise the bound on unreported texts. Both
 can fail, so they share beta. All statements hold at once if each kind has a half. For a single text, being missed and
@@ -47,7 +47,7 @@ from functools import cached_property, lru_cache, partial
 import numpy as np
 from numpy.typing import NDArray
 
-from shuffledp.estimators.base import first_high, last_low
+from shuffledp.estimators.base import first_high
 from shuffledp.estimators.hashed_values import HashedValues
 from shuffledp.estimators.supports import Block, exceeds
 from shuffledp.noise import IntegerDistribution
@@ -61,6 +61,10 @@ FALSE_PER_PREFIX = 0.25
 
 FALSE_ENDED = 1 / 64
 """The probability that an ended text that nobody holds is counted on one more level."""
+
+FEWEST_CONTINUED, CONTINUED = 1000, 2
+"""The number of prefixes of a level that are continued at least, if they pass their test, and at most, relative to the
+expected number for the worst honest data. Without a limit, forged reports could make a search endless."""
 
 EARLY_SHARE = 0.1
 """The part of beta for all tests before the last one, whose thresholds are lower."""
@@ -95,23 +99,16 @@ class CopiedValues(HashedValues):
         people = Matches(trials=self.copies * (self.people - count), buckets=self.family.modulus)
         return Sum(people, _poisson(self.dummies.rate * self.copies))
 
-    def interval(self, supports: NDArray[np.int64], *, beta: float) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """The true counts under which these supports are likely enough: too few or too many with beta / 2 each."""
-        nearest = np.clip(np.rint(self.estimate(supports)), 0, self.people).astype(np.int64)
-        low, high = np.full(supports.shape, self.people + 1), np.full(supports.shape, -1)
-        for block in self.blocks:
-            if not self._near(supports, block):
-                continue
-            most_others = first_high(block.at_fewest, exceeds(block.at_fewest.window.above, beta / 2))
-            fewest_others = last_low(block.at_most, exceeds(block.at_most.window.below, beta / 2))
-            first = np.maximum(-((most_others - supports) // self.copies), block.fewest)
-            last = np.minimum((supports - fewest_others) // self.copies, block.most)
-            possible = first <= last
-            low = np.where(possible, np.minimum(low, first), low)
-            high = np.where(possible, np.maximum(high, last), high)
-        return np.where(high < 0, nearest, low), np.where(high < 0, nearest, high)
+    def _fewest_holders(self, supports: NDArray[np.int64]) -> NDArray[np.int64]:
+        return -(-supports // self.copies)
 
-    def _near(self, supports: NDArray[np.int64], block: Block) -> bool:
+    def _most_holders(self, supports: NDArray[np.int64]) -> NDArray[np.int64]:
+        return supports // self.copies
+
+    def _blocks_near(self, supports: NDArray[np.int64]) -> list[Block]:
+        return [block for block in self.blocks if self._is_near(supports, block)]
+
+    def _is_near(self, supports: NDArray[np.int64], block: Block) -> bool:
         """Whether counts of a block could have these supports; others are less likely than any beta (Bernstein)."""
         log = -math.log(TAIL)
         reach = log / 3 + math.sqrt((log / 3) ** 2 + 2 * log * block.at_fewest.variance)
@@ -168,9 +165,12 @@ class TextTests:
         """The probability that a value with this number of people is below a threshold."""
         return _others(self.values, copies, count).window.below(threshold - copies * count)
 
-    def early_miss(self, count: int) -> float:
-        """The probability, at most, that a text with this number of people is lost before its last test."""
-        prefixes = (self.levels - 1) * self.miss(count, copies=1, threshold=self.prefix)
+    def early_miss(self, count: int, prefix: int | None = None) -> float:
+        """The probability, at most, that a text with this number of people is lost before its last test.
+
+        `prefix` is the threshold for a prefix to be continued where it was raised.
+        """
+        prefixes = (self.levels - 1) * self.miss(count, copies=1, threshold=max(self.prefix, prefix or 0))
         ended = (
             self.miss(count, copies=copies, threshold=self.ended(copies))
             for copies in range(1, self.levels - 1)
@@ -178,13 +178,15 @@ class TextTests:
         )
         return min(1.0, prefixes + sum(ended))
 
-    def limit(self, thresholds: Mapping[int, int], beta: float, *, people: int | None = None) -> int:
-        """The detection limit for these thresholds of whole texts, by the number of pieces.
+    def limit(
+        self, thresholds: Mapping[int, int], beta: float, *, people: int | None = None, prefix: int | None = None
+    ) -> int:
+        """The detection limit for these thresholds of whole texts, by the number of pieces, and `prefix` of prefixes.
 
         A text with this number of people is reported with probability at least 1 - beta; with `people`, so are all such
         texts of this number of people at once.
         """
-        found = self._first(self.early_miss, EARLY_SHARE * beta, people, start=1)
+        found = self._first(partial(self.early_miss, prefix=prefix), EARLY_SHARE * beta, people, start=1)
         for length in sorted(thresholds, reverse=True):  # the longest texts have the highest limit
             chance = partial(self.miss, copies=self.copies(length), threshold=thresholds[length])
             found = self._first(chance, (1 - EARLY_SHARE) * beta, people, start=found)
@@ -210,6 +212,18 @@ class TextTests:
             low, high = (middle, high) if fails(middle) else (low, middle)
         return high
 
+    def planting_messages(self, thresholds: Mapping[int, int]) -> int:
+        """The fewest forged messages that in about every second case make a text appear that nobody holds.
+
+        A forger knows all thresholds, and adds to the easiest text the messages that are missing on average.
+        """
+
+        def needed(length: int) -> float:
+            prefixes = min(length, self.levels - 1) * (self.prefix - self.nobody(1).mean)
+            return prefixes + thresholds[length] - self.nobody(self.copies(length)).mean
+
+        return math.ceil(min(map(needed, thresholds)))
+
     # before the release -------------------------------------------------------------------------------------------
 
     @cached_property
@@ -221,10 +235,21 @@ class TextTests:
         prefixes of the level before.
         """
         window = self.nobody(1).window
-        counts = np.arange(1, max(2, self.prefix + 1))
+        counts = np.arange(1, max(2, self.prefix + 1 - window.first))  # larger ones pass for certain: the ratio falls
         chances = np.array([window.above(self.prefix - 1 - count) for count in counts.tolist()])
         held = self.values.people * float((chances / counts).max())
         return held / (1 - FALSE_PER_PREFIX)
+
+    @cached_property
+    def most_continued(self) -> int:
+        """The most prefixes of a level that are continued; honest reports have fewer."""
+        return max(FEWEST_CONTINUED, math.ceil(CONTINUED * self.most_prefixes))
+
+    def over_rare(self, supports: NDArray[np.int64], share: float) -> NDArray[np.int64]:
+        """Counts without the excess of each row's rare ones, which forged messages for the whole row have made."""
+        usual = self.values.people * self.values.probability + self.values.dummies.mean
+        rare = np.quantile(supports, share, axis=1, method="lower", keepdims=True)
+        return np.asarray(supports - np.maximum(0, rare - math.ceil(usual)))
 
     def expected_candidates(self, length: int) -> int:
         """An upper bound on the expected number of texts of this number of pieces that are compared with a threshold.

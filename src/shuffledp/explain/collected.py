@@ -108,10 +108,11 @@ def collected_notes(facts: Collected) -> Iterator[str]:
         )
 
 
-def lookup_lines(found: Sequence[LookedUp]) -> Iterator[str]:
-    """Yield the counts of answers that were looked up; their intervals hold at once."""
-    for one in found:
-        yield f"{shown(one.value)}: about {round(one.count):,} ({one.low:,} to {one.high:,} people)."
+def lookup_lines(found: Sequence[LookedUp], answers: Sequence[str]) -> Iterator[str]:
+    """Yield the counts of the `answers` that were looked up; their intervals hold at once."""
+    for one, answer in zip(found, answers, strict=True):
+        counted_as = "" if one.value == answer else f", counted as {shown(one.value)}"
+        yield f"{shown(answer)}{counted_as}: about {round(one.count):,} ({one.low:,} to {one.high:,} people)."
     if found:
         level = confidence(sum(one.beta for one in found))
         yield f"{level} confidence, all {counted(len(found), 'answer')} looked up at once."
@@ -170,7 +171,7 @@ def _forged(facts: Collected) -> str:
     near = "" if facts.false_positives else ". It could also have made a rare value appear or disappear"
     if facts.planted is not None:
         what, reports = "value" if facts.text is None else "text", counted(facts.planted, "forged report")
-        near = f". {reports} together could have made a {what} appear that nobody holds"
+        near = f". {reports} together could have made a {what} appear that nobody holds, and sometimes fewer could"
     return f"A forged report could have moved a shown count by at most {people_at_most(one)}{more}{near}."
 
 

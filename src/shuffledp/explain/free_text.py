@@ -6,6 +6,16 @@ from shuffledp.explain.plan import NOT_PRIVATE
 from shuffledp.formatting import confidence_level, counted, epsilon_delta, people_at_most, share_at_most
 from shuffledp.release.free_text import TextSimulation
 
+SIMULATION_EXPLAINED = {
+    "Simulation": "Every release makes all messages of the same texts with new noise from the seed, and searches them.",
+    "Detection limit": (
+        "The fewest people of a text that is shown with the stated probability. It holds for the longest texts. "
+        "Shorter ones are counted on several levels and are usually found from fewer people on."
+    ),
+    "Not private": "The result depends on the true texts without noise. Use it for data you own; do not publish it.",
+}
+"""The paragraphs that explain a simulation, by title."""
+
 
 def text_simulation_headline(found: TextSimulation) -> str:
     """Return what was simulated, in one line."""

@@ -19,6 +19,7 @@ from shuffledp.explain.release import (
     NEGATIVE,
     evaluation_sentence,
     messages_made,
+    not_shown,
     note_sentences,
     nothing_shown,
     noun,
@@ -190,7 +191,11 @@ def _not_shown(release: Release) -> str:
         return "Every possible value is shown with noise, also values that nobody holds."
     most = counted(release.estimate.simultaneous.unreported_high, "person", things="people")
     number = estimate.values_shown
-    other = f"A {what} that is not among the {number:,}" if number > MOST_BARS else f"A {what} that is not shown"
+    other = (
+        f"A {what} that is not among the {number:,}"
+        if number > MOST_BARS
+        else f"A {what} that is {not_shown(estimate)}"
+    )
     held = "is held by" if estimate.cap is None else "is counted for"
     never = "No value is shown that nobody holds. " if estimate.detection is None else ""
     return f"{never}{other} {held} at most {most}.{_without_text(estimate)}"

@@ -45,9 +45,9 @@ _NOISE: Mapping[NoiseKind, str] = {
         "{mean:.1f} dummy messages on average."
     ),
     NoiseKind.HASHED_VALUES: (
-        "In this protocol, each person sends about {messages:.3g} messages: a random hash function with the bucket of "
-        "their value, one of {buckets:,}, and dummies with a random bucket. Each possible value receives {mean:.1f} "
-        "dummy messages on average, and 1 in {buckets:,} of the messages of other people."
+        "In this protocol, each person sends about {messages:.3g} messages: {real}, one of {buckets:,}, and dummies "
+        "with a random bucket. Each possible {hashed} receives {mean:.1f} dummy messages on average, and 1 in "
+        "{buckets:,} of the messages of other people."
     ),
     NoiseKind.RANDOM_MESSAGES: "In this protocol, each person sends {noise_messages} besides the real one.",
     NoiseKind.AMPLIFIED: (
@@ -150,6 +150,12 @@ def noise_sentence(noise: NoiseFacts) -> str:
     elif noise.kind is NoiseKind.CANCELLING_PAIRS:
         messages = noise.numbers["messages"]
         numbers["sent"] = f"each person sends about {messages:.3g} messages, and " if messages < _MOST_MESSAGES else ""
+    elif noise.kind is NoiseKind.HASHED_VALUES:
+        levels = int(noise.numbers["levels"])
+        numbers["hashed"] = "value" if levels == 1 else "beginning"
+        numbers["real"] = "a random hash function with the bucket of their value"
+        if levels > 1:
+            numbers["real"] = f"for each of {levels} beginnings of their text a random hash function with its bucket"
     elif noise.kind in (NoiseKind.AMPLIFIED, NoiseKind.LOCAL):
         numbers["epsilon_up"] = share_at_most(noise.numbers["epsilon"], digits=3)
         numbers["epsilon_figure"] = privacy_figure(noise.numbers["epsilon"])

@@ -29,7 +29,7 @@ from shuffledp.formatting import (
 from shuffledp.histogram.distribution import Quantile, written
 from shuffledp.histogram.estimate import MOST_BARS, Estimate, Row, values_among
 from shuffledp.histogram.facts import Detection, Trusted
-from shuffledp.histogram.labels import Absent
+from shuffledp.histogram.labels import HIDDEN, Absent, NoText
 from shuffledp.histogram.ordered_estimate import OrderedEstimate
 from shuffledp.histogram.passing import Share
 from shuffledp.ledger import Spent
@@ -172,6 +172,16 @@ def summary(estimate: Estimate) -> str:
 def noun(estimate: Estimate) -> str:
     """What is counted: a text that nobody listed, or a value."""
     return "text" if estimate.detection is not None and estimate.detection.longest is not None else "value"
+
+
+def hides_some(estimate: Estimate) -> bool:
+    """Whether the publisher has hidden frequent texts, which are counted in one row."""
+    return any(label == HIDDEN for label in estimate.labels.tolist() if isinstance(label, NoText))
+
+
+def not_shown(estimate: Estimate) -> str:
+    """The attribute of values that are in no row."""
+    return "neither shown nor hidden" if hides_some(estimate) else "not shown"
 
 
 def values_shown(estimate: Estimate) -> str:
@@ -369,7 +379,8 @@ def _confidence(estimate: Estimate, *, share: bool = False) -> str:
     if not estimate.reports_all:
         most = estimate.simultaneous.unreported_high
         has = "has" if estimate.cap is None else "is counted for"
-        bounds.append(f"any {what} not shown {has} at most {readable(most) if bounds else _people(most)}")
+        number = readable(most) if bounds else _people(most)
+        bounds.append(f"any {what} {not_shown(estimate)} {has} at most {number}")
     return f"{confidence(estimate.beta)} confidence, all {what}s at once: {'; '.join(bounds)}."
 
 
@@ -413,12 +424,14 @@ def _detection_limit(release: Release) -> str:
 def _detected(estimate: Estimate, detection: Detection) -> str:
     """The number of people from which a value is shown, one value at a time."""
     limit, chance = people_at_most(detection.limit), confidence(estimate.beta)
-    return f"Any {noun(estimate)} with at least {limit} is shown with {chance} probability."
+    shown = "shown or hidden" if hides_some(estimate) else "shown"
+    return f"Any {noun(estimate)} with at least {limit} is {shown} with {chance} probability."
 
 
 def _not_shown(estimate: Estimate) -> str:
     if not estimate.reports_all:
-        return f"A {noun(estimate)} not shown has too few people to be detected, or none. {_false_positives(estimate)}"
+        rare = f"A {noun(estimate)} {not_shown(estimate)} has too few people to be detected, or none."
+        return f"{rare} {_false_positives(estimate)}"
     return f"{_false_positives(estimate)} Counts near zero may be only noise."
 
 

@@ -31,7 +31,12 @@ _LONGEST_ALPHABET = 60
 
 def answers(asked: AnswerText) -> str:
     """Return the possible answers in one line."""
-    return f"any text of up to {counted(asked.longest, 'byte')}, in up to {counted(asked.levels, 'piece')}"
+    pieces = asked.pieces
+    if isinstance(pieces, PieceAlphabet):
+        of = f"of the characters {shown(pieces.characters, width=_LONGEST_ALPHABET)}"
+    else:
+        of = f"made of {counted(len(pieces.values), 'listed piece')}"
+    return f"any text of up to {counted(asked.longest, 'byte')}, {of}, in up to {counted(asked.levels, 'piece')}"
 
 
 def what_is_counted(task: Task, asked: AnswerText) -> str:
@@ -86,28 +91,25 @@ def accuracy_in_short(plan: TextPlan, users: int) -> str:
     if plan.detection_limit > users:
         return "no text can be found"
     return (
-        f"texts of at least {readable(plan.detection_limit)} of {readable(users)} people are found "
-        f"({confidence_percent(BETA)}% confidence); any text nobody gave: chance at most {share_at_most(plan.risk)}"
+        f"a text of at least {readable(plan.detection_limit)} of {readable(users)} people is found with "
+        f"{confidence_percent(BETA)}% probability; chance of any text that nobody gave: at most "
+        f"{share_at_most(plan.risk)}"
     )
 
 
 def limits(task: Task, plan: TextPlan) -> str:
     """Return the paragraph about forged reports and joined batches."""
     return (
-        f"About {counted(forged_reports(task, plan), 'forged report')} suffice to make a text appear that nobody gave, "
+        f"About {counted(_forged_reports(task, plan), 'forged report')} can make a text appear that nobody gave, "
         "so the chance above is about honest people only. Admission by a secret or by tokens limits forged reports. "
         f"Noise is added for every {readable(task.users)} people: a batch should be the whole population, since joined "
         "batches have the noise of all of them."
     )
 
 
-def forged_reports(task: Task, plan: TextPlan) -> int:
-    """The number of forged reports that often suffice to make a text appear, each with all messages that it may have.
-
-    On every level about half of the detection limit exceeds the threshold in every second case.
-    """
-    assert isinstance(task.answers, AnswerText)
-    return math.ceil(min(plan.detection_limit, task.users) / 2 * task.answers.levels / task.most_messages)
+def _forged_reports(task: Task, plan: TextPlan) -> int:
+    """The fewest forged reports, each with all messages that it may have, that often make a text appear."""
+    return math.ceil(plan.planting_messages / task.most_messages)
 
 
 def warnings(task: Task, plan: TextPlan) -> list[str]:
@@ -116,12 +118,14 @@ def warnings(task: Task, plan: TextPlan) -> list[str]:
     if plan.detection_limit > USELESS_SHARE * task.users:
         most = min(plan.detection_limit, task.users)
         found.append(
-            f"only a text of at least {readable(most)} of {readable(task.users)} people is found: use more people, or "
-            "fewer and longer pieces"
+            f"only a text of at least {readable(most)} of {readable(task.users)} people is found: use more people or "
+            "shorter texts"
         )
     if task.admission == "anybody":
-        forged = counted(forged_reports(task, plan), "forged report")
-        found.append(f"anyone can send reports, and about {forged} make a text appear: admit people by secret or token")
+        forged = counted(_forged_reports(task, plan), "forged report")
+        found.append(
+            f"anyone can send reports, and about {forged} can make a text appear: admit people by secret or token"
+        )
     return found
 
 
@@ -138,5 +142,5 @@ def about(task: Task, plan: TextPlan) -> dict[str, Any]:
         "all_reported": plan.all_reported,
         "risk": plan.risk,
         "beta": plan.beta,
-        "forged_reports": forged_reports(task, plan),
+        "forged_reports": _forged_reports(task, plan),
     }

@@ -166,7 +166,7 @@ class Estimate(Exports):
     def get(self, label: Any, default: float | None = None) -> float | None:
         """The estimated count of a label; `default` if it was not reported."""
         try:
-            at = self._find(label)
+            at = self.find(label)
         except LabelError:
             at = None
         return default if at is None else float(self.counts[at])
@@ -174,7 +174,7 @@ class Estimate(Exports):
     def __contains__(self, label: object) -> bool:
         """Whether a label is reported, or one that reads like it."""
         try:
-            return self._find(label) is not None
+            return self.find(label) is not None
         except LabelError:
             return False
 
@@ -183,7 +183,7 @@ class Estimate(Exports):
 
         A label that reads like a reported one is found: 39 finds the text "39". An impossible label is a LabelError.
         """
-        at = self._find(label)
+        at = self.find(label)
         return 0.0 if at is None else float(self.counts[at])
 
     def frequency(self, label: Any) -> float:
@@ -193,7 +193,7 @@ class Estimate(Exports):
     def interval(self, label: Any, *, simultaneous: bool = True) -> tuple[int, int]:
         """Bounds on the true count of a label, reported or not, from 0 to the number of people."""
         intervals = (self.simultaneous if simultaneous else self.per_bin).possible(self.people)
-        at = self._find(label)
+        at = self.find(label)
         if at is None:
             return 0, intervals.unreported_high
         return int(intervals.low[at]), int(intervals.high[at])
@@ -419,7 +419,7 @@ class Estimate(Exports):
         assert self.domain is not None
         return Lookup.of(self.domain, self.labels.tolist())
 
-    def _find(self, label: Any) -> int | None:
+    def find(self, label: Any) -> int | None:
         """The position of a label, or of the one that reads like it; None if it was not reported."""
         if self.domain is not None:
             return self._positions.find(self._lookup.known(label))

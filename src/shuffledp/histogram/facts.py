@@ -35,6 +35,10 @@ class Cap(ShortRepr):
     counted: bool = False
 
 
+RISK = 1e-3
+"""The default probability that any selected value is held by nobody."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class Detection(ShortRepr):
     """How the reported values were selected among far more possible ones, by a threshold on noisy counts.
@@ -62,7 +66,7 @@ class NoiseKind(StrEnum):
     DUMMIES = "dummies"  # mean
     CANCELLING_PAIRS = "cancelling pairs"  # messages, pairs, lone
     HASHED_CELLS = "hashed cells"  # cells, rows, mean
-    HASHED_VALUES = "hashed values"  # mean, buckets, messages
+    HASHED_VALUES = "hashed values"  # mean, buckets, messages, levels
     RANDOM_MESSAGES = "random messages"  # messages
     AMPLIFIED = "amplified"  # epsilon of one message
     LOCAL = "local"  # epsilon of one message

@@ -6,8 +6,8 @@ the modulus q. A seed stands for one coefficient for each digit, and the bucket 
     h(value) = (sum of coefficient * digit) mod q.
 
 If every vector of coefficients is a seed, two different values share a bucket with probability exactly 1 / q over the
-seeds, since a linear form that is not 0 takes every value equally often. Where this would take too many seeds, a seed
-is expanded to pseudorandom coefficients, and the probability is 1 / q up to the quality of that expansion.
+seeds: a linear form that is not 0 takes every value equally often. Where this would take too many seeds, a seed is
+expanded to pseudorandom coefficients. The probability is then 1 / q up to the quality of that expansion.
 
 A message is a seed and a bucket. For a parent and a message with a first coefficient other than 0 exactly one piece, of
 q possible ones, is consistent with the message:
@@ -20,10 +20,10 @@ Finding it for many messages and parents is one product of matrices modulo q (`R
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from functools import cached_property, reduce
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -44,6 +44,9 @@ MOST_MESSAGES = 1 << 62
 
 MOST_HASHED = 1 << 62
 """The most values that are hashed; each is one machine integer."""
+
+MOST_LEVELS = 64
+"""The most levels of a protocol, each with its own messages: with more, every level has too much noise."""
 
 _MESSAGES_AT_ONCE = 1 << 20
 """Messages that are decoded together, so that the memory does not grow with their number."""
@@ -192,13 +195,21 @@ def next_prime(number: int) -> int:
 def _added(
     count: Callable[[NDArray[np.int64]], NDArray[np.int64]], messages: NDArray[np.int64], threads: int
 ) -> NDArray[np.int64]:
-    """The sum of the counts of parts of the messages, which are made in threads: numpy does not hold them up."""
+    """The sum of the counts of parts of the messages, in threads: numpy releases the interpreter's lock."""
     number = max(1, math.ceil(messages.size / _MESSAGES_AT_ONCE), min(threads, messages.size // _FEWEST_MESSAGES))
     parts = np.array_split(messages, number)
     if threads == 1:
-        return reduce(np.add, map(count, parts))
+        return _sum(map(count, parts))
     with ThreadPoolExecutor(threads) as pool:
-        return reduce(np.add, pool.map(count, parts))
+        return _sum(pool.map(count, parts))
+
+
+def _sum(parts: Iterator[NDArray[np.int64]]) -> NDArray[np.int64]:
+    """The sum in place, since counts of a large domain take half a gigabyte."""
+    total = next(parts)
+    for part in parts:
+        total += part
+    return total
 
 
 def _parents(values: int, pieces: int) -> int:

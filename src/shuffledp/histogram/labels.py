@@ -75,7 +75,7 @@ class MoreThan(NotAValue):
 
 @dataclass(frozen=True, order=True)
 class NoText(NotAValue):
-    """The label of people whose answer is not a text that is counted: (other) or (none)."""
+    """The label of people whose answer is not a text that is shown: (other), (none) or (hidden)."""
 
     reason: str
 
@@ -88,12 +88,13 @@ class NoText(NotAValue):
         return cls(reason=text.strip("()"))
 
 
-_REASONS = ("(other)", "(none)", "(hidden)")
+OTHER_TEXT, NO_TEXT, HIDDEN = NoText("other"), NoText("none"), NoText("hidden")
+"""People whose text cannot be cut into pieces, people without a text, and people whose text is not shown."""
 
 
 def text_label(text: str) -> str:
     """Return the label of a text that people wrote; one that reads like a `NoText` is put in quotes."""
-    return f'"{text}"' if text.strip('"') in _REASONS else text
+    return f'"{text}"' if text.strip('"') in map(str, (OTHER_TEXT, NO_TEXT, HIDDEN)) else text
 
 
 _FAR = 4_000

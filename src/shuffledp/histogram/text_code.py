@@ -2,9 +2,9 @@
 
 A text is normalised, then cut into the longest pieces of a public list, from its start. Its path has one symbol for
 each of L levels: its pieces, then END to the last level. A text that cannot be cut into at most L pieces, or is too
-long, has the path of (other); an empty one has the path of (none). The value of a person on a level is the last symbol
-of the path up to there together with its parent, a hash of the symbols before it. Texts with the same prefix have the
-same values up to its last level, so the analyzer can search texts as the leaves of a tree.
+long, has the path of (other); an empty one has the path of (none). On each level a person's value is the symbol of that
+level together with its parent, a hash of the symbols before it. Texts with the same prefix have the same values up to
+its last level, so the analyzer can search texts as the leaves of a tree.
 
     parent of level 0       0
     parent of level i       the first 48 bits of SHA-256(symbols 0 .. i - 1, two bytes each, most significant first)
@@ -26,6 +26,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shuffledp.errors import ParameterError
+from shuffledp.histogram.hash_family import MOST_LEVELS
+from shuffledp.histogram.labels import NO_TEXT, OTHER_TEXT, NoText, text_label
 from shuffledp.validation import whole
 
 END, OTHER, NONE = 0, 1, 2
@@ -33,7 +35,9 @@ END, OTHER, NONE = 0, 1, 2
 
 FIRST_PIECE = 3
 MOST_SYMBOLS = 1 << 14
-MOST_LEVELS = 64
+"""The most symbols: values are then below 2^62 and fit a machine integer."""
+
+MOST_WIDTH = 4
 PARENT_BITS = 48
 """The length of a parent's hash: two of 10^4 prefixes are equal with a probability of 2 in 10^7."""
 
@@ -42,6 +46,11 @@ LONGEST_TEXT = 256
 
 _SPACES = "\t\n\v\f\r \x85\xa0\u1680\u2028\u2029\u202f\u205f\u3000" + "".join(map(chr, range(0x2000, 0x200B)))
 """The characters with the Unicode property White_Space, spelled out since languages trim different ones."""
+
+
+_MOST_MARKS = 2 * LONGEST_TEXT
+"""The most combining marks in a row that are normalised: a text with more is too long in any case, and the time grows
+with the square of their number."""
 
 
 class Step(StrEnum):
@@ -77,8 +86,8 @@ class TextCode:
             raise ParameterError(f"normalisation must be some of {', '.join(Step)}, in this order")
         if bool(self.pieces) == bool(self.alphabet):
             raise ParameterError("either pieces or an alphabet must be given")
-        if self.alphabet and not 1 <= whole("width", self.width) <= 4:
-            raise ParameterError(f"width must be 1 to 4 characters, got {self.width}")
+        if self.alphabet and not 1 <= whole("width", self.width) <= MOST_WIDTH:
+            raise ParameterError(f"width must be 1 to {MOST_WIDTH} characters, got {self.width}")
         if self.symbols > MOST_SYMBOLS:
             raise ParameterError(
                 f"a code must have at most {MOST_SYMBOLS - FIRST_PIECE:,} pieces, got {self.symbols - FIRST_PIECE:,}"
@@ -87,7 +96,9 @@ class TextCode:
 
     def _check_pieces(self, pieces: Sequence[str]) -> None:
         if len(set(pieces)) != len(pieces):
-            raise ParameterError("pieces must differ: one is there twice, so a text could be cut in two ways")
+            again = next(piece for at, piece in enumerate(pieces) if piece in pieces[:at])
+            what = "pieces" if self.pieces else "characters of the alphabet"
+            raise ParameterError(f"{what} must differ, got {again!r:.40} twice")
         for piece in pieces:
             if not piece or not piece.isprintable():
                 raise ParameterError(f"a piece must be printable text of one line, got {piece!r:.40}")
@@ -129,7 +140,7 @@ class TextCode:
         text = "" if answer is None else str(answer)
         if any("\ud800" <= char <= "\udfff" for char in text):
             return None
-        text = unicodedata.normalize("NFC", text)
+        text = unicodedata.normalize("NFC", _with_short_marks(text))
         if Step.TRIM in self.normalisation:
             text = text.strip(_SPACES)
         if Step.LOWER in self.normalisation:
@@ -164,6 +175,12 @@ class TextCode:
         """The text of the pieces in a path."""
         return "".join(self.listed[symbol - FIRST_PIECE] for symbol in path if symbol >= FIRST_PIECE)
 
+    def label(self, path: Sequence[int]) -> str | NoText:
+        """The label under which the people of a path are reported."""
+        if path[0] >= FIRST_PIECE:
+            return text_label(self.text(path))
+        return OTHER_TEXT if path[0] == OTHER else NO_TEXT
+
     def continues(self, pieces: tuple[int, ...]) -> bool:
         """Whether another piece can follow: in texts of an alphabet only the last piece is shorter than the others."""
         return bool(self.pieces) or not pieces or len(self.listed[pieces[-1] - FIRST_PIECE]) == self.width
@@ -186,3 +203,15 @@ class TextCode:
     def values_at(self, path: Sequence[int]) -> NDArray[np.int64]:
         """The values of a path on its levels."""
         return np.array([self.parent(path[:at]) * self.symbols + symbol for at, symbol in enumerate(path)])
+
+
+def _with_short_marks(text: str) -> str:
+    """A text without the rest of very long runs of combining marks."""
+    if len(text) <= _MOST_MARKS:
+        return text
+    kept, run = list[str](), 0
+    for char in text:
+        run = run + 1 if unicodedata.combining(char) else 0
+        if run <= _MOST_MARKS:
+            kept.append(char)
+    return "".join(kept)

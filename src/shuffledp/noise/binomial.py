@@ -206,15 +206,10 @@ def _range(trials: int, mean: float, variance: float) -> tuple[int, int]:
 def _window(trials: int, first: int, last: int, *, odds: float, mode: int) -> Window:
     """The window from f(k) / f(k-1) = (trials - k + 1) / k * odds, for k = first + 1 .. last."""
     k = np.arange(first + 1, last + 1, dtype=np.float64)
-    log_ratios = np.log((trials - k + 1) / k * odds)
-    at = mode - first
-    log_weights = np.zeros(last - first + 1)
-    log_weights[at + 1 :] = np.cumsum(log_ratios[at:])
-    log_weights[:at] = -np.cumsum(log_ratios[:at][::-1])[::-1]
-    log_pmf = log_weights - math.log(np.exp(log_weights).sum())
-    return Window(
+    return Window.of_ratios(
+        np.log((trials - k + 1) / k * odds),
         first=first,
-        log_pmf=log_pmf,
+        mode=mode,
         mass_below=TAIL if first > 0 else 0.0,
         mass_above=TAIL if last < trials else 0.0,
         highest=trials,

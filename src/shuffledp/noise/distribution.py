@@ -40,6 +40,28 @@ class Window:
     mass_above: float
     highest: float = math.inf
 
+    @classmethod
+    def of_ratios(
+        cls,
+        log_ratios: NDArray[np.float64],
+        *,
+        first: int,
+        mode: int,
+        mass_below: float,
+        mass_above: float,
+        highest: float = math.inf,
+    ) -> Window:
+        """Return the window with these log f(k)/f(k-1), for k = first + 1, first + 2, ...
+
+        They are added outwards from the mode, then scaled to total 1, so the relative error does not grow in the tails.
+        """
+        at = mode - first
+        log_weights = np.zeros(log_ratios.size + 1)
+        log_weights[at + 1 :] = np.cumsum(log_ratios[at:])
+        log_weights[:at] = -np.cumsum(log_ratios[:at][::-1])[::-1]
+        log_pmf = log_weights - math.log(np.exp(log_weights).sum())
+        return cls(first=first, log_pmf=log_pmf, mass_below=mass_below, mass_above=mass_above, highest=highest)
+
     @property
     def last(self) -> int:
         """The largest integer inside."""

@@ -1,4 +1,8 @@
-"""The Poisson distribution with a window around its mean, which is fast also for large rates."""
+"""The Poisson distribution with a window around its mean, for the sums of many levels.
+
+`CompoundPoisson` with clusters of one has the same distribution and a window from 0 on, which takes far longer for
+large rates. Protocols and privacy curves use that one.
+"""
 
 from __future__ import annotations
 
@@ -37,21 +41,19 @@ class Poisson:
 
     @cached_property
     def window(self) -> Window:
-        """Probabilities around the mean; Bernstein's inequality bounds each tail outside by 2^-100.
-
-        The logarithms are sums of log f(k)/f(k-1), outwards from the mode, then scaled to total 1.
-        """
+        """Probabilities around the mean, by f(k)/f(k-1) = rate/k; Bernstein bounds each tail outside by 2^-100."""
         log = -math.log(TAIL)
         below = math.sqrt(2 * log * self.rate)
         above = log / 3 + math.sqrt((log / 3) ** 2 + 2 * log * self.rate)
         first, last = max(0, math.floor(self.rate - below)), math.ceil(self.rate + above)
         log_ratios = math.log(self.rate) - np.log(np.arange(first + 1, last + 1))
-        at = math.floor(self.rate) - first
-        log_weights = np.zeros(last - first + 1)
-        log_weights[at + 1 :] = np.cumsum(log_ratios[at:])
-        log_weights[:at] = -np.cumsum(log_ratios[:at][::-1])[::-1]
-        log_pmf = log_weights - math.log(np.exp(log_weights).sum())
-        return Window(first=first, log_pmf=log_pmf, mass_below=TAIL if first else 0.0, mass_above=TAIL)
+        return Window.of_ratios(
+            log_ratios,
+            first=first,
+            mode=math.floor(self.rate),
+            mass_below=TAIL if first else 0.0,
+            mass_above=TAIL,
+        )
 
     def sample(self, size: int, *, rng: np.random.Generator) -> NDArray[np.int64]:
         """Return independent, exact samples."""

@@ -12,6 +12,7 @@ from shuffledp.lazy_import import lazy_names
 if TYPE_CHECKING:
     from shuffledp.protocols.catalogue import CATALOGUE, Entry
     from shuffledp.protocols.central import LaplaceHistogram, StabilityHistogram
+    from shuffledp.protocols.free_text import FreeText, TextPlan
     from shuffledp.protocols.local import (
         BassilySmith,
         HadamardResponse,
@@ -34,6 +35,7 @@ if TYPE_CHECKING:
     from shuffledp.protocols.sums.blanket_sum import BlanketSum
     from shuffledp.protocols.sums.real_sum import RealSum
     from shuffledp.protocols.target import Target
+    from shuffledp.protocols.text_codes import TextChoices
 
 __getattr__, __dir__ = lazy_names(
     __name__,
@@ -45,6 +47,10 @@ __getattr__, __dir__ = lazy_names(
         "central": (
             "LaplaceHistogram",
             "StabilityHistogram",
+        ),
+        "free_text": (
+            "FreeText",
+            "TextPlan",
         ),
         "local": (
             "BassilySmith",
@@ -72,6 +78,7 @@ __getattr__, __dir__ = lazy_names(
         "sums.blanket_sum": ("BlanketSum",),
         "sums.real_sum": ("RealSum",),
         "target": ("Target",),
+        "text_codes": ("TextChoices",),
     },
 )
 
@@ -84,6 +91,7 @@ __all__ = [
     "BlanketSum",
     "DummyHistogram",
     "Entry",
+    "FreeText",
     "HadamardResponse",
     "HashedHistogram",
     "Histogram",
@@ -101,5 +109,7 @@ __all__ = [
     "SparseHistogram",
     "StabilityHistogram",
     "Target",
+    "TextChoices",
+    "TextPlan",
     "UnaryEncoding",
 ]

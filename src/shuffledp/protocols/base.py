@@ -222,14 +222,14 @@ class BaseHistogram(ShortRepr, ABC):
         """
         domain = self._labelled(domain)
         beta = failure_probability(beta)
-        ran, tally = self._that_ran(tally, reports=reports, forged=forged)
+        ran, tally = self.accept(tally, reports=reports, forged=forged)
         estimate = read(
             ran.estimator, tally, bins=self.bins, beta=beta, guarantee=ran.guarantee, about=ran.facts, domain=domain
         )
         return replace(estimate, values_per_person=self.values_per_person, padding_bins=self.padding_bins)
 
-    def _that_ran(self, tally: Tally, *, reports: int | None, forged: bool = False) -> tuple[Self, Tally]:
-        """The protocol of the people who reported, and the tally as it is estimated; refuse one that does not fit."""
+    def accept(self, tally: Tally, *, reports: int | None, forged: bool = False) -> tuple[Self, Tally]:
+        """Return the protocol of the people who reported, and the tally to estimate; refuse one that does not fit."""
         check_tally(tally, Tally)
         if tally.kinds != self.kinds:
             raise DataError(f"a tally of {self.kinds} kinds of messages is needed, got {tally.kinds}")

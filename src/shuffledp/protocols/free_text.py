@@ -22,28 +22,21 @@ from numpy.typing import NDArray
 
 from shuffledp.errors import DataError, ParameterError
 from shuffledp.estimators.base import around_estimates
-from shuffledp.estimators.hashed_values import messages_in
-from shuffledp.estimators.text_search import Ended, Found, LevelCounts, search
+from shuffledp.estimators.text_search import Found, LevelCounts, search
 from shuffledp.estimators.text_tests import ALONE, UNREPORTED, TextTests
 from shuffledp.formatting import ShortRepr
 from shuffledp.histogram.domain import Domain
 from shuffledp.histogram.estimate import Estimate
-from shuffledp.histogram.facts import Detection
+from shuffledp.histogram.facts import RISK, Detection
 from shuffledp.histogram.intervals import Intervals
-from shuffledp.histogram.labels import NoText, text_label
 from shuffledp.histogram.tally import Tally, as_symbols
-from shuffledp.histogram.text_code import FIRST_PIECE, OTHER, TextCode
+from shuffledp.histogram.text_code import FIRST_PIECE, TextCode
 from shuffledp.progress import Progress, quiet
-from shuffledp.protocols.shuffled.hashed import DUMMIES, HashedHistogram
+from shuffledp.protocols.shuffled.hashed import HashedHistogram
+from shuffledp.protocols.shuffled.hashed_noise import DUMMIES
 from shuffledp.protocols.target import Target
 from shuffledp.randomness import generator
 from shuffledp.validation import failure_probability
-
-RISK = 1e-3
-"""The default probability that any reported text is held by nobody."""
-
-OTHER_TEXT, NO_TEXT = NoText("other"), NoText("none")
-"""The labels of people whose text cannot be cut into pieces, and of people without a text."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -53,7 +46,8 @@ class TextPlan(ShortRepr):
     A text that at least `detection_limit` people hold is reported with probability 1 - beta; all texts that at least
     `all_reported` people hold are reported at once with that probability. Both assume no more candidates than the bound
     on their expected number, `candidates`; with ten times more they are a few percent larger. With probability at most
-    `risk` is any reported text held by nobody, if everyone follows the protocol.
+    `risk` is any reported text held by nobody, if everyone follows the protocol. About `planting_messages` forged
+    messages make a text appear that nobody holds, in every second case.
     """
 
     detection_limit: int
@@ -63,6 +57,7 @@ class TextPlan(ShortRepr):
     messages: float
     bits_per_message: int
     candidates: int
+    planting_messages: int
 
     @property
     def bytes(self) -> float:
@@ -122,6 +117,7 @@ class FreeText:
             messages=protocol.messages_per_user.expected,
             bits_per_message=protocol.bits_per_message,
             candidates=sum(expected.values()),
+            planting_messages=tests.planting_messages(thresholds),
         )
 
     def estimate(
@@ -143,7 +139,7 @@ class FreeText:
         `reports` and `forged` are those of every protocol. `counts` counts messages elsewhere than in this process.
         """
         beta, risk = failure_probability(beta), failure_probability(risk)
-        ran, tally = self.protocol._that_ran(tally, reports=reports, forged=forged)
+        ran, tally = self.protocol.accept(tally, reports=reports, forged=forged)
         counts = counts or TallyCounts(ran, tally, threads=processes)
         return self._search(ran, counts, beta=beta, risk=risk, progress=progress)
 
@@ -175,16 +171,17 @@ class FreeText:
             every = tests.share(length) * (1 - UNREPORTED) * beta / max(1, found.candidates[length])
             ends[2:, at] = estimator.interval(totals, beta=every)
         alone, every_limit = (
-            tests.limit(found.thresholds, UNREPORTED * beta, people=people) for people in (None, ran.users)
+            tests.limit(found.thresholds, UNREPORTED * beta, people=people, prefix=found.prefix)
+            for people in (None, ran.users)
         )
         per_bin, simultaneous = around_estimates(
             counts,
             per_bin=Intervals(ends[0], ends[1], unreported_high=min(ran.users, alone - 1)),
             simultaneous=Intervals(ends[2], ends[3], unreported_high=min(ran.users, every_limit - 1)),
         )
-        limit = tests.limit(found.thresholds, beta)
+        limit = tests.limit(found.thresholds, beta, prefix=found.prefix)
         return Estimate(
-            symbols=as_symbols([self._label(one) for one in texts]),
+            symbols=as_symbols([self.code.label(one.symbols) for one in texts]),
             counts=counts,
             per_bin=per_bin,
             simultaneous=simultaneous,
@@ -197,11 +194,6 @@ class FreeText:
             domain=Domain.implicit(ran.bins),
             detection=Detection(limit=limit, risk=risk, longest=self.code.longest, candidates=tuple(found.compared)),
         )
-
-    def _label(self, one: Ended) -> str | NoText:
-        if one.length:
-            return text_label(self.code.text(one.symbols))
-        return OTHER_TEXT if one.symbols[0] == OTHER else NO_TEXT
 
 
 class _Counts:
@@ -229,14 +221,18 @@ class _Counts:
 
 
 class TallyCounts(_Counts):
-    """Counts of the messages in a tally."""
+    """Counts of the different messages in a tally.
+
+    Honest messages are practically never equal: there are more than 2^40 on a level. A forger could repeat one that is
+    consistent with one continuation of every prefix.
+    """
 
     def __init__(self, protocol: HashedHistogram, tally: Tally, *, threads: int = 1) -> None:
         super().__init__(protocol, threads=threads)
         self._tally = tally
 
     def _made(self, level: int) -> NDArray[np.int64]:
-        return messages_in(self._protocol.level(self._tally, level))
+        return self._protocol.level(self._tally, level).symbols
 
 
 class LocalMessages(_Counts):

@@ -88,6 +88,11 @@ class ShuffledHistogram(BaseHistogram):
         """The number of different messages."""
         return self.bins * self.kinds
 
+    @property
+    def reach(self) -> float:
+        """The most people by which one message moves an estimate."""
+        return 1.0
+
     def participation_statistic(self, tally: Tally) -> float:
         """The number of messages, which grows with the number of people who reported, for any values."""
         return tally.total

@@ -14,7 +14,8 @@ from string import ascii_lowercase, digits
 
 from shuffledp.errors import DataError, ParameterError
 from shuffledp.formatting import ShortRepr
-from shuffledp.histogram.text_code import FIRST_PIECE, LONGEST_TEXT, MOST_LEVELS, MOST_SYMBOLS, Step, TextCode
+from shuffledp.histogram.hash_family import MOST_LEVELS
+from shuffledp.histogram.text_code import FIRST_PIECE, LONGEST_TEXT, MOST_SYMBOLS, MOST_WIDTH, Step, TextCode
 from shuffledp.protocols.free_text import FreeText
 from shuffledp.validation import whole
 
@@ -55,12 +56,17 @@ class TextChoices(ShortRepr):
     def __post_init__(self) -> None:
         if not 1 <= whole("longest", self.longest) <= LONGEST_TEXT:
             raise ParameterError(f"longest must be 1 to {LONGEST_TEXT} bytes, got {self.longest}")
+        if self.levels is not None and not 1 <= whole("levels", self.levels) <= MOST_LEVELS:
+            raise ParameterError(f"levels must be 1 to {MOST_LEVELS}, got {self.levels}")
         if self.pieces and self.width is not None:
             raise ParameterError("width must be left out with pieces, which have widths of their own")
+        if self.width is not None and not 1 <= whole("width", self.width) <= MOST_WIDTH:
+            raise ParameterError(f"width must be 1 to {MOST_WIDTH} characters, got {self.width}")
         if not self._codes:
             raise ParameterError(
-                f"levels must be at most {MOST_LEVELS} and a code must have at most {MOST_SYMBOLS - FIRST_PIECE:,} "
-                f"pieces: texts of {self.longest} bytes with this alphabet need more"
+                f"a code must have at most {MOST_LEVELS} levels and {MOST_SYMBOLS - FIRST_PIECE:,} pieces, and texts "
+                f"of {self.longest} bytes with this alphabet and width need more: use shorter texts, fewer characters "
+                "or a list of pieces"
             )
 
     @property
@@ -86,7 +92,7 @@ class TextChoices(ShortRepr):
         chars = self.characters
         shortest = min(len(char.encode("utf-8", "replace")) for char in chars)  # TextCode refuses invalid Unicode
         for width in _WIDTHS if self.width is None else (self.width,):
-            levels = self.levels or math.ceil(longest / shortest / max(1, width))
+            levels = self.levels or math.ceil(longest / shortest / width)
             symbols = sum(len(chars) ** length for length in range(1, width + 1))
             fits = levels <= MOST_LEVELS and symbols + FIRST_PIECE <= MOST_SYMBOLS
             if fits or (self.width is not None and self.levels is not None):

@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, NamedTuple
 
 from shuffledp.errors import ParameterError, TooFewUsersError
+from shuffledp.estimators.hashed_values import MOST_VALUES
 from shuffledp.formatting import ShortRepr
 from shuffledp.progress import Progress, quiet
 from shuffledp.protocols.catalogue import CATALOGUE, Entry, Model
@@ -125,7 +126,7 @@ def choose(target: Target, asked: PrivacySpec, *, beta: float, listed: bool, pro
         return Choice(name=name, entry=CATALOGUE[name], protocol=made)
     found = Rows.of(fitting, target, beta=failure_probability(beta), listed=listed, progress=progress)
     advice, protocols = recommend(found.rows, target, most=asked.most_messages), dict(found.protocols)
-    if _may_be_fewer(asked, listed=listed) and consider_fewer(advice, found.rows):
+    if _may_be_fewer(target, asked, listed=listed) and consider_fewer(advice, found.rows):
         fewer = fewer_rows(target, beta=failure_probability(beta), most=asked.most_messages, listed=listed)
         advice = or_fewer(advice, found.rows, fewer.row(FEWER), most=asked.most_messages)
         protocols |= fewer.protocols
@@ -151,8 +152,10 @@ def choose(target: Target, asked: PrivacySpec, *, beta: float, listed: bool, pro
     )
 
 
-def _may_be_fewer(asked: PrivacySpec, *, listed: bool) -> bool:
+def _may_be_fewer(target: Target, asked: PrivacySpec, *, listed: bool) -> bool:
     """Whether messages are made and FEWER, which estimates every value of a list, is not ruled out."""
+    if target.cells > MOST_VALUES:  # the messages could be made, but not counted
+        return False
     fits = asked.protocol is None and asked.estimator in (None, CATALOGUE[FEWER].estimator)
     return listed and fits and math.isfinite(asked.most_messages)
 

@@ -21,16 +21,17 @@ from shuffledp.data.source import Source
 from shuffledp.errors import DataError, ParameterError
 from shuffledp.formatting import ShortRepr
 from shuffledp.histogram.estimate import Estimate
-from shuffledp.histogram.labels import NotAValue, NoText, text_label
-from shuffledp.histogram.text_code import FIRST_PIECE, OTHER, TextCode
+from shuffledp.histogram.facts import RISK
+from shuffledp.histogram.labels import NotAValue, NoText
+from shuffledp.histogram.text_code import FIRST_PIECE, TextCode
 from shuffledp.jsonable import plain
 from shuffledp.ledger import Ledger, Spending
 from shuffledp.progress import Progress, quiet
 from shuffledp.protocols.catalogue import CATALOGUE
-from shuffledp.protocols.free_text import NO_TEXT, OTHER_TEXT, RISK, FreeText, LocalMessages
+from shuffledp.protocols.free_text import FreeText, LocalMessages
 from shuffledp.protocols.text_codes import TextChoices
 from shuffledp.release.evaluate import evaluate as evaluated
-from shuffledp.release.limits import cautions
+from shuffledp.release.limits import cautions, released_error, released_limit
 from shuffledp.release.notes import Note, NoteKind, notes_on_rows
 from shuffledp.release.release import Release
 from shuffledp.release.simulate import checked_trials
@@ -76,9 +77,8 @@ def private_texts(
         messages = LocalMessages(search, held, threads=processes)
         estimate = search.estimate_local(messages, beta=beta, risk=risk, progress=progress)
         estimate = replace(estimate, about=partial(protocol.facts), cap=source.cap)
-        error = max(estimate.largest_distance, float(estimate.simultaneous.unreported_high))
+        error = released_error(estimate, protocol)
         spent = spending.finish()
-        assert estimate.detection is not None
         return Release(
             estimate=estimate,
             protocol=protocol,
@@ -86,7 +86,7 @@ def private_texts(
             column=source.name,
             messages=messages.made,
             error=error,
-            detection_limit=estimate.detection.limit,
+            detection_limit=released_limit(estimate, error, false_positives=ENTRY.false_positives),
             notes=(
                 Note(NoteKind.MESSAGES, {"number": messages.made}),
                 *(note for note in notes_on_rows(source) if note.kind is not NoteKind.MISSING_IS_A_VALUE),
@@ -125,19 +125,11 @@ def held_texts(people: People) -> Counter[str | None]:
     return held
 
 
-def label_of(code: TextCode, text: str | None) -> str | NoText:
-    """The label under which the people of a text are reported."""
-    path = code.path(text)
-    if path[0] >= FIRST_PIECE:
-        return text_label(code.text(path))
-    return OTHER_TEXT if path[0] == OTHER else NO_TEXT
-
-
 def true_texts(code: TextCode, held: Mapping[str | None, int], estimate: Estimate) -> TrueCounts:
     """The true counts of all texts that anybody holds, and of reported labels, with their places in an estimate."""
     true: Counter[str | NoText] = Counter()
     for text, number in held.items():
-        true[label_of(code, text)] += number
+        true[code.label(code.path(text))] += number
     places = {label: at for at, label in enumerate(estimate.labels.tolist())}
     for label in places:
         true[label] += 0

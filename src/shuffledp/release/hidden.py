@@ -1,7 +1,9 @@
 """Words that are counted but not shown: texts come from strangers, and a published one can be an insult or a link.
 
 A blocklist is a text file with one entry in each line. A text is hidden if it contains an entry; an entry that begins
-with = must be the whole text. Upper and lower case, and compatible characters such as full-width letters, are the same.
+with = must be the whole text. Upper and lower case, and compatible characters such as full-width letters, are the same;
+invisible characters such as soft hyphens do not count. Letters of other scripts that look alike, and other spellings,
+need entries of their own.
 
 All hidden texts are counted in one row, (hidden). Its count is the sum of theirs, and its interval the sum of their
 simultaneous intervals, so that it holds with all others at once. This only processes what is released, so it costs no
@@ -23,11 +25,10 @@ from shuffledp.errors import DataError, ParameterError
 from shuffledp.formatting import ShortRepr
 from shuffledp.histogram.estimate import Estimate
 from shuffledp.histogram.intervals import Intervals
-from shuffledp.histogram.labels import NoText
+from shuffledp.histogram.labels import HIDDEN
 from shuffledp.histogram.tally import as_symbols
 from shuffledp.release.release import Release
 
-HIDDEN = NoText("hidden")
 MOST_ENTRIES = 100_000
 """The most entries of a blocklist: each is compared with every text that is shown."""
 
@@ -80,8 +81,9 @@ class Blocklist(ShortRepr):
 
 
 def _folded(text: str) -> str:
-    """A text without differences of case and of compatible characters, and without spaces at its ends."""
-    return unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", text).casefold()).strip()
+    """A text without differences of case and of compatible characters, invisible ones, and spaces at its ends."""
+    seen = "".join(char for char in text if unicodedata.category(char) != "Cf")  # soft hyphens, zero-width spaces
+    return unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", seen).casefold()).strip()
 
 
 def hide(release: Release, block: Blocklist | None) -> Release:

@@ -11,6 +11,7 @@ from shuffledp.histogram.edges import Edges
 from shuffledp.histogram.estimate import Estimate
 from shuffledp.histogram.labels import Absent
 from shuffledp.histogram.periods import Periods
+from shuffledp.protocols.protocol import HistogramProtocol
 
 USELESS_SHARE = 0.1
 """An error above this share of all people makes the result nearly useless."""
@@ -25,8 +26,17 @@ def detection_limit(error: float, *, false_positives: bool) -> int:
     return math.floor(error * (2 if false_positives else 1)) + 1
 
 
+def released_error(estimate: Estimate, protocol: HistogramProtocol) -> float:
+    """Return the simultaneous error of a release: of this estimate, if it shows selected values and 0 for others."""
+    if estimate.detection is None:
+        return protocol.error(estimate.beta).simultaneous
+    return max(estimate.largest_distance, float(estimate.simultaneous.unreported_high))
+
+
 def released_limit(estimate: Estimate, error: float, *, false_positives: bool) -> int:
     """Return the detection limit of a release: without false positives, one more than a hidden value can have."""
+    if estimate.detection is not None:
+        return estimate.detection.limit
     if false_positives:
         return detection_limit(error, false_positives=True)
     return estimate.simultaneous.unreported_high + 1

@@ -28,9 +28,10 @@ def look_up(release: Release, values: Iterable[Any], *, beta: float | None = Non
     """Return the estimate of exactly these values, each once, in the order in which they are first given."""
     estimate, protocol = release.estimate, release.protocol
     if not isinstance(protocol, HashedHistogram) or len(estimate) != protocol.bins:
+        got = "any text" if estimate.detection is not None else release.title
         raise ParameterError(
-            f"lookup needs a release of the protocol hashed with a domain, got {release.title}: interval(value) has "
-            "the interval of one value"
+            f"lookup needs a release of the protocol hashed with a domain, got {got}: interval(value) has the interval "
+            "of one value"
         )
     if estimate.adjusted:
         raise ParameterError("lookup needs the estimates before they were adjusted: leave out consistent")
@@ -52,7 +53,10 @@ def few_values(values: Iterable[Any]) -> list[Any]:
 
 def _place(estimate: Estimate, value: Any) -> int:
     """The place of a value among the estimates; a value that cannot occur is a LabelError."""
-    at = estimate._find(value)
+    try:
+        at = estimate.find(value)
+    except LabelError as error:
+        raise LabelError(f"{shown(value)} cannot be looked up: {error}") from None
     if at is None:
         raise LabelError(f"label must be a value of the domain, got {shown(value)}")
     return at

@@ -17,15 +17,12 @@ import numpy as np
 
 from shuffledp.histogram.domain import Domain
 from shuffledp.histogram.estimate import Estimate
-from shuffledp.histogram.facts import Detection
+from shuffledp.histogram.facts import RISK, Detection
 from shuffledp.histogram.intervals import Intervals
 from shuffledp.protocols.protocol import HistogramProtocol
 
 MOST_ROWS = 100_000
 """The most values that are all reported: a release of them has 20 MB."""
-
-RISK = 1e-3
-"""The probability that any value is kept that nobody holds."""
 
 
 def standing_out(

@@ -168,6 +168,10 @@ def _from_parquet(path: Path) -> dict[str, Any]:
     except ImportError:
         raise MissingExtraError("pyarrow", extra="files") from None
     try:
+        path.open("rb").close()
+    except OSError as error:
+        raise DataError(f"cannot read {str(path)[:200]}: {error.strerror or type(error).__name__}") from None
+    try:
         table = pyarrow.parquet.read_table(path)
         about = dict(json.loads((table.schema.metadata or {})[b"shuffledp"]))
         padded = bool(about["parameters"]["fillers"])

@@ -62,8 +62,9 @@ def test_reports_that_are_short_anyway_keep_the_smaller_error(users, answers):
 def test_hashed_is_used_where_all_others_would_send_too_many_messages():
     with pytest.raises(ParameterError, match="answers must be at most 67,108,862 for hashed"):
         numbers(2**26, protocol="hashed")
-    with pytest.raises(ParameterError, match="every protocol sends more than 1,000 messages"):
-        numbers(2**26)
+    for users in (200, 10**6):
+        with pytest.raises(ParameterError, match="at most 67,108,862 for short reports, got 100,000,000"):
+            numbers(10**8, users=users)
     task = numbers(10**5, users=1000)
     assert task.protocol_used.name == "hashed"
     assert task.protocol.messages_per_user.expected < 5.2

@@ -197,3 +197,12 @@ def made(**more):
         question="Which?", answers=text_answers(), users=10**5, epsilon=1.0, delta=1e-6, shufflers=TASK.shufflers,
         analyzer=TASK.analyzer, opens=TASK.opens, closes=TASK.closes, **more,
     )  # fmt: skip
+
+
+def test_a_million_combining_marks_are_normalised_at_once():
+    """Sorting the marks of one character takes a time that grows with the square of their number."""
+    marks = "\u0301\u0316" * 500_000
+    assert TASK.answers.path("a" + marks)[0] == OTHER
+    answers = text_answers(normalisation=("trim", "lower", "query"))
+    assert answers.path("ab?" + marks) == answers.path("ab")
+    assert answers.path("ab" + marks + "?")[0] == OTHER

@@ -11,8 +11,8 @@ from scipy.stats import binom
 
 from shuffledp import Domain
 from shuffledp.errors import DataError, ParameterError
-from shuffledp.estimators import hashed_values
 from shuffledp.estimators.hashed_values import DecodedTally
+from shuffledp.histogram import hash_family
 from shuffledp.histogram.tally import Tally
 from shuffledp.protocols import HashedHistogram, Target
 from shuffledp.protocols.protocol import decoded
@@ -60,7 +60,7 @@ def test_decoded_parts_add_up_to_the_whole(monkeypatch):
     assert total.messages == whole.messages == messages.size
     found = [PROTOCOL.estimate(tally, reports=PEOPLE) for tally in (total, PROTOCOL.tally(messages))]
     assert found[0].counts.tolist() == found[1].counts.tolist()
-    monkeypatch.setattr(hashed_values, "_AT_ONCE", 100)  # decoded in many parts
+    monkeypatch.setattr(hash_family, "_MESSAGES_AT_ONCE", 100)  # decoded in many parts
     assert PROTOCOL.decode(PROTOCOL.tally(messages)).counts.tolist() == whole.counts.tolist()
     assert PROTOCOL.estimator.statistic_of(PROTOCOL.tally(messages), np.array([3])).counts == whole.counts[3]
 

@@ -27,7 +27,7 @@ from shuffledp.protocols.catalogue import CATALOGUE
 from shuffledp.protocols.free_text import FreeText
 from shuffledp.protocols.shuffled.hashed import HashedHistogram
 from shuffledp.protocols.shuffled_histogram import ShuffledHistogram, chance_of_more
-from shuffledp.release.limits import released_limit
+from shuffledp.release.limits import released_error, released_limit
 from shuffledp.release.release import Release
 from shuffledp.release.selected import standing_out
 
@@ -46,7 +46,7 @@ def release_of(
     """Return the release of one batch, or of several joined. Each tally must have passed `worker.check_noise`.
 
     `refused` counts messages by reason; `ledger` names the population of the ledger that has an entry for the task;
-    `left_out` batches had too few messages. Texts are searched in `processes` processes, by default one per core.
+    `left_out` batches had too few messages. Texts are searched in `processes` threads, by default one per core.
     """
     entry, protocol = CATALOGUE[task.protocol_used.name], task.protocol.joined(len(tallies))
     together = reduce(add, tallies)
@@ -55,7 +55,7 @@ def release_of(
     else:
         estimate = protocol.estimate(together, beta=beta, reports=protocol.users, domain=task.labels, forged=True)
         estimate = standing_out(estimate, protocol, always=(OTHER, NONE))
-    error = _error(estimate, protocol)
+    error = released_error(estimate, protocol)
     facts = Collected(
         task=task.name,
         protocol=entry.title,
@@ -75,8 +75,8 @@ def release_of(
         ledger=ledger,
         left_out=left_out,
         text=task.answers.code if isinstance(task.answers, AnswerText) else None,
-        reach=_reach(protocol),
-        planted=_planted(estimate, protocol, task.most_messages),
+        reach=protocol.reach,
+        planted=_planted(estimate, task),
     )
     return Release(
         estimate=estimate,
@@ -85,9 +85,7 @@ def release_of(
         column=task.question,
         messages=together.messages,
         error=error,
-        detection_limit=released_limit(estimate, error, false_positives=entry.false_positives)
-        if estimate.detection is None
-        else estimate.detection.limit,
+        detection_limit=released_limit(estimate, error, false_positives=entry.false_positives),
         notes=tuple(collected_notes(facts)),
         warnings=(
             *collected_warnings(facts),
@@ -118,23 +116,12 @@ def _texts(
     )
 
 
-def _error(estimate: Estimate, protocol: ShuffledHistogram) -> float:
-    """The simultaneous error: planned if all values are shown, else of this estimate, where 0 stands for the others."""
-    if estimate.detection is None:
-        return protocol.error(estimate.beta).simultaneous
-    return max(estimate.largest_distance, float(estimate.simultaneous.unreported_high))
-
-
-def _reach(protocol: ShuffledHistogram) -> float:
-    """The most people by which one message moves an estimate: more than one if it is consistent with many values."""
-    return 1 / (1 - 1 / protocol.family.modulus) if isinstance(protocol, HashedHistogram) else 1.0
-
-
-def _planted(estimate: Estimate, protocol: ShuffledHistogram, most_messages: int) -> int | None:
+def _planted(estimate: Estimate, task: Task) -> int | None:
     """The number of forged reports that are enough to show a value that nobody holds; None if all values are shown."""
-    if estimate.detection is None or not isinstance(protocol, HashedHistogram):
+    if estimate.detection is None:
         return None
-    return math.ceil(estimate.detection.limit * protocol.levels / most_messages)
+    levels = task.answers.levels if isinstance(task.answers, AnswerText) else 1
+    return math.ceil(estimate.detection.limit * levels / task.most_messages)
 
 
 def entered_as(task: Task) -> str:

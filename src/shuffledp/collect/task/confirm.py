@@ -8,9 +8,10 @@ of both epsilons: `split_budget` scales both up until it reaches the whole budge
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 from shuffledp.accounting.composition import composed
-from shuffledp.accounting.curve import Curve, Guarantee
+from shuffledp.accounting.curve import Guarantee
 from shuffledp.accounting.search import last_safe_from, log_excess
 from shuffledp.collect.task.schema import NONE, OTHER, AnswerList
 from shuffledp.collect.task.task import BETA, Task
@@ -19,10 +20,11 @@ from shuffledp.formatting import share_at_least
 from shuffledp.histogram.labels import NotAValue
 from shuffledp.histogram.text_code import TextCode
 from shuffledp.protocols.catalogue import named
-from shuffledp.protocols.shuffled.hashed import HashedHistogram
+from shuffledp.protocols.free_text import FreeText
+from shuffledp.protocols.protocol import HistogramProtocol
 from shuffledp.protocols.target import Target
 from shuffledp.release.release import Release
-from shuffledp.validation import open_probability
+from shuffledp.validation import open_probability, target_delta, target_epsilon
 
 _COUNTING = ("dummy-poisson", "sparse", "hashed")
 """The protocols that `new_task` chooses for listed answers of many people. Their curves for one guarantee differ by a
@@ -50,14 +52,15 @@ def split_budget(
     Each task has half of delta. The curves of both tasks are those of `users` people in one batch.
     """
     share = open_probability("confirm", share)
-    whole = Target(
-        users=users, bins=code.values, epsilon=epsilon, delta=delta, honest_users=honest_users, padding_bins=0
-    )
+    epsilon, delta = target_epsilon(epsilon), target_delta(delta)
     half = delta / 2
+    people: dict[str, Any] = {"users": users, "honest_users": honest_users}
 
     def excess(scale: float) -> float:
-        found = _finding(whole, code, epsilon=_rounded(scale * (1 - share) * epsilon), delta=half)
-        counted = _counting(whole, epsilon=_rounded(scale * share * epsilon), delta=half)
+        search = FreeText.for_target(code, epsilon=_rounded(scale * (1 - share) * epsilon), delta=half, **people)
+        # the noise of a task that counts does not depend on the number of its answers
+        counting = _counting(bins=3, epsilon=_rounded(scale * share * epsilon), delta=half, **people)
+        found, counted = search.protocol.privacy, [made.privacy for made in counting]
         reached = max(composed([found, each]).delta(epsilon) for each in counted)
         return log_excess(reached, delta)
 
@@ -80,39 +83,17 @@ def _rounded(epsilon: float) -> float:
     return float(share_at_least(epsilon, digits=_DIGITS))
 
 
-def _finding(target: Target, code: TextCode, *, epsilon: float, delta: float) -> Curve:
-    part = _target(target, bins=code.values, epsilon=epsilon, delta=delta)
-    return HashedHistogram.for_levels(part, levels=code.levels, pieces=code.symbols).privacy
-
-
-def _counting(target: Target, *, epsilon: float, delta: float) -> list[Curve]:
-    """The curves of tasks that count, whose noise does not depend on the number of answers."""
-    part = _target(target, bins=3, epsilon=epsilon, delta=delta)
-    return [named(name).make(part).privacy for name in _COUNTING]
-
-
-def _target(target: Target, *, bins: int, epsilon: float, delta: float) -> Target:
-    return Target(
-        users=target.users,
-        bins=bins,
-        epsilon=epsilon,
-        delta=delta,
-        honest_users=target.honest_users,
-        padding_bins=0,
-    )
+def _counting(*, bins: int, **asked: Any) -> list[HistogramProtocol]:
+    """The protocols of tasks that count."""
+    target = Target(bins=bins, padding_bins=0, **asked)
+    return [named(name).make(target) for name in _COUNTING]
 
 
 def counting_error(split: SplitBudget, *, users: int, texts: int, honest_users: int | None = None) -> float:
     """Return the smallest error bound, in people, of a task that counts this number of texts with its part."""
-    part = Target(
-        users=users,
-        bins=texts + 2,
-        epsilon=split.count.epsilon,
-        delta=split.count.delta,
-        honest_users=honest_users,
-        padding_bins=0,
-    )
-    return min(named(name).make(part).error(BETA).simultaneous for name in _COUNTING)
+    guarantee = {"epsilon": split.count.epsilon, "delta": split.count.delta}
+    made = _counting(users=users, bins=texts + 2, honest_users=honest_users, **guarantee)
+    return min(each.error(BETA).simultaneous for each in made)
 
 
 def found_texts(release: Release) -> AnswerList:

@@ -18,10 +18,8 @@ from shuffledp.collect.task.task import BETA, Task
 from shuffledp.errors import ParameterError
 from shuffledp.formatting import ShortRepr
 from shuffledp.histogram.estimate import Row
-from shuffledp.histogram.labels import text_label
 from shuffledp.histogram.tally import Tally
 from shuffledp.histogram.text_code import FIRST_PIECE
-from shuffledp.histogram.text_code import OTHER as OTHER_SYMBOL
 from shuffledp.protocols.free_text import FreeText, TallyCounts
 from shuffledp.protocols.shuffled.hashed import HashedHistogram
 
@@ -103,7 +101,6 @@ def _text(search: FreeText, tally: Tally, answer: str, *, beta: float) -> Row:
 def counted_as(task: Task, answer: str) -> str:
     """The answer as it is counted."""
     if isinstance(task.answers, AnswerText):
-        first, text = task.answers.path(answer)[0], task.answers.code.normalise(answer)
-        return text_label(text or "") if first >= FIRST_PIECE else OTHER if first == OTHER_SYMBOL else NONE
+        return str(task.answers.code.label(task.answers.path(answer)))
     at, listed = task.bin_of(answer), task.answers.size
     return answer if at < listed else OTHER if at == listed else NONE

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from datetime import datetime
 
 from shuffledp.collect.task.guarantee import CODECS, HASHED, is_padded, write_parameters
@@ -13,7 +12,8 @@ from shuffledp.errors import ParameterError
 from shuffledp.estimators.hashed_values import MOST_VALUES
 from shuffledp.progress import Progress, quiet
 from shuffledp.protocols.catalogue import named
-from shuffledp.protocols.shuffled.hashed import DUMMIES, HashedHistogram
+from shuffledp.protocols.shuffled.hashed import HashedHistogram
+from shuffledp.protocols.shuffled.hashed_noise import DUMMIES
 from shuffledp.protocols.shuffled_histogram import ShuffledHistogram, most_messages
 from shuffledp.protocols.target import Target
 from shuffledp.release.choose import choose
@@ -88,15 +88,17 @@ def _for_bins(target: Target, *, protocol: str | None, progress: Progress) -> tu
     """The protocol for listed answers, and its name."""
     if protocol == HASHED and target.bins > MOST_VALUES:
         raise ParameterError(f"answers must be at most {MOST_VALUES - 2:,} for {HASHED}, got {target.bins - 2:,}")
-    hashed = _if_possible(HASHED, target) if protocol is None and target.bins <= MOST_VALUES else None
     asked = PrivacySpec(epsilon=target.epsilon, delta=target.delta, protocol=protocol, messages=True)  # type: ignore[arg-type]
     try:
         name, made = _planned(target, asked, progress=progress)
     except ParameterError:
-        if hashed is None:
-            raise
-        _planned(replace(target, bins=2), asked, progress=quiet)  # fails if the people are too few for any answers
-        return HASHED, hashed
+        if protocol is None and target.bins > MOST_VALUES:
+            raise ParameterError(
+                f"answers must be at most {MOST_VALUES - 2:,} for short reports, got {target.bins - 2:,}: list fewer "
+                "answers, or ask for any text"
+            ) from None
+        raise
+    hashed = _if_possible(HASHED, target) if protocol is None and target.bins <= MOST_VALUES else None
     if hashed is not None and _is_shorter(hashed, name, made, delta=target.delta):
         return HASHED, hashed
     return name, made

@@ -4,8 +4,8 @@ Proofs: docs/proofs/hashed-histogram.md. After Luo, Wang and Yi, "Frequency esti
 (almost) a single message" (CCS 2022), with exact calibration and Poisson dummies. A person draws a random seed, which
 selects one of a public family of hash functions, and sends the seed with the bucket of their value. Beside it they send
 a Poisson number of dummies, each a random seed with a random bucket. The number of messages consistent with a value is
-the number of its holders plus noise, whose distribution is known exactly. With q buckets a dummy hides q times fewer of
-the values, so the number of messages does not depend on the number of values, and the analyzer's work hardly does.
+the number of its holders plus noise, whose distribution is known exactly. With q buckets, a dummy is consistent
+with every q-th value. So a few dummies per person hide any number of values.
 
 If people hold one value on each of several `levels`, each level has its own messages and dummies.
 """
@@ -22,42 +22,28 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from shuffledp.accounting import calibration
 from shuffledp.accounting.curve import Curve
-from shuffledp.accounting.hashed_curve import HashedCurve, poisson
-from shuffledp.accounting.rounding import SHARE_OF_A_RATE
+from shuffledp.accounting.hashed_curve import HashedCurve
 from shuffledp.errors import DataError, ParameterError
 from shuffledp.estimators.hashed_values import MOST_VALUES, DecodedTally, HashedValues
-from shuffledp.formatting import counted, readable
+from shuffledp.formatting import readable
 from shuffledp.histogram.domain import Domain
 from shuffledp.histogram.estimate import Estimate
 from shuffledp.histogram.facts import NoiseFacts, NoiseKind
-from shuffledp.histogram.hash_family import (
-    EXPANDED_SEEDS,
-    MOST_MESSAGES,
-    MOST_MODULUS,
-    HashFamily,
-    is_prime,
-    next_prime,
-)
+from shuffledp.histogram.hash_family import MOST_LEVELS, MOST_MESSAGES, HashFamily
 from shuffledp.histogram.inputs import check_bins
 from shuffledp.histogram.shuffle import concatenate
 from shuffledp.histogram.tally import Tally
 from shuffledp.noise import CompoundPoisson
 from shuffledp.noise.binomial import GRID_BITS
-from shuffledp.noise.compound_poisson import LARGEST_RATE, SIZE_GRID, Clusters
+from shuffledp.noise.compound_poisson import SIZE_GRID, Clusters
 from shuffledp.protocols.base import read
 from shuffledp.protocols.protocol import MessageCount, bits_to_name
+from shuffledp.protocols.shuffled.hashed_noise import DUMMIES, calibrate_levels, calibrate_values, dummies_of_all
 from shuffledp.protocols.shuffled_histogram import ShuffledHistogram
 from shuffledp.protocols.target import Target
 from shuffledp.randomness import generator
-from shuffledp.validation import failure_probability, real, whole
-
-DUMMIES = 4.0
-"""The default number of dummies for each value of a person: the standard deviation is then 1.12 times the least."""
-
-LEAST_DUMMIES, MOST_DUMMIES = 0.01, 1000.0
-MOST_LEVELS = 64
+from shuffledp.validation import failure_probability, whole
 
 MOST_LOOKED_UP = 10**6
 """The most values that are looked up at once."""
@@ -97,32 +83,22 @@ class HashedHistogram(ShuffledHistogram):
     @classmethod
     def for_target(cls, target: Target, *, dummies: float = DUMMIES) -> Self:
         """Return the protocol with the least noise, at about `dummies` dummies for each value of a person."""
-        dummies = checked_dummies(dummies)
-        values = target.values_per_person
-        rate = _rate(target, values=values, shared=0.0)
-        for _ in range(_ROUNDS):
-            modulus = _buckets(dummies * values * target.honest / rate, target.cells, each=values)
-            if values == 1:
-                break
-            rate = _rate(target, values=values, shared=1 / modulus)
+        rate, modulus = calibrate_values(target, dummies=dummies)
         return cls(
             **target.settled,
             family=HashFamily.of(modulus=modulus, values=target.cells),
-            dummies=_of_everyone(rate, target),
+            dummies=dummies_of_all(rate, target),
             guarantee=target.guarantee("computed as an upper bound"),
         )
 
     @classmethod
     def for_levels(cls, target: Target, *, levels: int, pieces: int, dummies: float = DUMMIES) -> Self:
         """Return the protocol for one value on each of several levels; each parent of a value has `pieces` values."""
-        dummies = checked_dummies(dummies)
-        rate = _rate(target, values=levels, shared=0.0)
-        most = min(MOST_MODULUS, MOST_MESSAGES // (EXPANDED_SEEDS * levels)) // 2
-        modulus = next_prime(max(pieces, 2, min(most, math.ceil(dummies * target.honest / rate))))
+        rate, modulus = calibrate_levels(target, levels=levels, pieces=pieces, dummies=dummies)
         return cls(
             **target.settled,
             family=HashFamily.of(modulus=modulus, values=target.cells, pieces=pieces, levels=levels),
-            dummies=_of_everyone(rate, target),
+            dummies=dummies_of_all(rate, target),
             guarantee=target.guarantee("computed as an upper bound"),
             levels=levels,
         )
@@ -153,6 +129,11 @@ class HashedHistogram(ShuffledHistogram):
             family=self.family,
             dummies=self.dummies,
         )
+
+    @property
+    def reach(self) -> float:
+        """One message is consistent with every q-th value, and an estimate divides by 1 - 1 / q."""
+        return 1 / (1 - 1 / self.family.modulus)
 
     @property
     def messages_per_user(self) -> MessageCount:
@@ -186,10 +167,9 @@ class HashedHistogram(ShuffledHistogram):
     @property
     def noise_facts(self) -> NoiseFacts:
         """The kind of noise and its numbers."""
-        return NoiseFacts(
-            NoiseKind.HASHED_VALUES,
-            {"mean": self.dummies.mean, "buckets": self.family.modulus, "messages": self.messages_per_user.expected},
-        )
+        sent = self.messages_per_user.expected
+        numbers = {"mean": self.dummies.mean, "buckets": self.family.modulus, "messages": sent, "levels": self.levels}
+        return NoiseFacts(NoiseKind.HASHED_VALUES, numbers)
 
     def randomize(self, values: ArrayLike, *, rng: np.random.Generator | None = None) -> NDArray[Any]:
         """The messages of one person or of many; with several levels, a row of one value for each level and person."""
@@ -234,7 +214,7 @@ class HashedHistogram(ShuffledHistogram):
         check_looked_up(bins.size)
         check_bins(bins, bins=self.bins, what="value")
         domain = self._labelled(domain)
-        ran, tally = self._that_ran(tally, reports=reports)
+        ran, tally = self.accept(tally, reports=reports)
         labels = bins.astype(np.int64) if domain is None else domain.decode(bins)
         return ran.looked_up(ran.estimator.statistic_of(tally, bins.astype(np.int64)), labels, beta=beta)
 
@@ -320,68 +300,10 @@ class HashedHistogram(ShuffledHistogram):
         return {"dummies": self.dummies.share(people, of=self.users)}
 
 
-_ROUNDS = 2
-"""The number of times that noise and buckets of several values are adjusted to each other; the noise comes last."""
-
-_BUCKETS_PER_SQUARE = 4
-"""The fewest buckets for K values of a person, relative to K^2: with fewer, shared messages cost too many dummies."""
-
-
-def checked_dummies(dummies: float) -> float:
-    """Return the number of dummies for each value of a person."""
-    number = real("dummies", dummies)
-    if not LEAST_DUMMIES <= number <= MOST_DUMMIES:
-        raise ParameterError(f"dummies must be {LEAST_DUMMIES:g} to {MOST_DUMMIES:g} for each value, got {number:g}")
-    return number
-
-
 def check_looked_up(number: int) -> None:
     """Refuse an empty list of values to look up, and one that is too long."""
     if not 1 <= number <= MOST_LOOKED_UP:
         raise ParameterError(f"values must be 1 to {MOST_LOOKED_UP:,} values to look up, got {readable(number)}")
-
-
-def _rate(target: Target, *, values: int, shared: float) -> float:
-    """The smallest mean number of honest people's dummies that gives the guarantee."""
-
-    def excess(rate: float) -> float:
-        delta = HashedCurve(rate=rate, values=values, shared=shared).delta(target.epsilon)
-        return math.log(max(delta, 1e-300) / target.delta)
-
-    rate = calibration.first_rate(excess, start=math.log(2 / target.delta), largest=LARGEST_RATE / 10)
-    if rate is None:
-        each = counted(values, "hashed value")
-        raise ParameterError(f"epsilon={target.epsilon:g} is too small for {each} of each person")
-    return rate
-
-
-def _of_everyone(rate: float, target: Target) -> CompoundPoisson:
-    """The dummies of all people together, given the mean number of the honest ones."""
-    mean = rate * (1 + SHARE_OF_A_RATE) * target.users / target.honest
-    if mean > LARGEST_RATE:
-        raise ParameterError(
-            f"with only {target.honest:,} honest people among {target.users:,}, all together must make more noise than "
-            "can be computed: more of them must be honest"
-        )
-    return poisson(mean)
-
-
-def _buckets(wanted: float, values: int, *, each: int) -> int:
-    """The number of buckets: about the wanted one, however few values there are, so that other people add little."""
-    fewest = next_prime(_BUCKETS_PER_SQUARE * each**2 if each > 1 else 2)
-    modulus = next_prime(max(fewest, min(math.ceil(wanted), MOST_MODULUS // 2)))
-    while each > 1 and HashFamily.of(modulus=modulus, values=values).expanded:
-        if modulus == fewest:
-            raise ParameterError(f"bins must be fewer for {each} hashed values of each person, got {readable(values)}")
-        modulus = max(fewest, _last_prime(int(modulus * 0.9)))
-    return modulus
-
-
-def _last_prime(number: int) -> int:
-    """The largest prime that is not above a number."""
-    while not is_prime(number):
-        number -= 1
-    return number
 
 
 def _on_grid(probability: float) -> float:
