@@ -98,7 +98,7 @@ class TextCode:
         if len(set(pieces)) != len(pieces):
             again = next(piece for at, piece in enumerate(pieces) if piece in pieces[:at])
             what = "pieces" if self.pieces else "characters of the alphabet"
-            raise ParameterError(f"{what} must differ, got {again!r:.40} twice")
+            raise ParameterError(f"{what} must differ: one is there twice, {again!r:.40}")
         for piece in pieces:
             if not piece or not piece.isprintable():
                 raise ParameterError(f"a piece must be printable text of one line, got {piece!r:.40}")
