@@ -18,6 +18,7 @@ from shuffledp.protocols.base import BaseHistogram
 from shuffledp.protocols.central import LaplaceHistogram, StabilityHistogram
 from shuffledp.protocols.local import BassilySmith, HadamardResponse, LocalHashing, RandomizedResponse, UnaryEncoding
 from shuffledp.protocols.shuffled.amplified import AmplifiedOracle
+from shuffledp.protocols.shuffled.hashed import HashedHistogram
 from shuffledp.protocols.shuffled.public_coin import PublicCoinHistogram
 from shuffledp.protocols.sums.real_sum import RealSum
 from tests.oracles.audits import CONFIDENCE, audited, datasets, single_reports
@@ -27,6 +28,7 @@ SHUFFLED = {
     Histogram: Histogram(users=12, bins=3, missing_probability=0.25),
     SparseHistogram: SparseHistogram.calibrate(users=12, bins=3, epsilon=1, delta=0.05),
     DummyHistogram: DummyHistogram.calibrate(users=12, bins=3, epsilon=1, delta=0.05, dummies="poisson"),
+    HashedHistogram: HashedHistogram.calibrate(users=12, bins=3, epsilon=1, delta=0.05, dummies=0.5),
     BlanketSum: BlanketSum(users=60, flip_probability=2.0**-4),
     BlanketHistogram: BlanketHistogram(users=12, bins=3, flip_probability=0.125),
     PublicCoinHistogram: PublicCoinHistogram.calibrate(
@@ -49,8 +51,10 @@ LOCAL = {
 
 
 def view(protocol):
-    """What is looked at: the shuffled messages, except for shares, which say nothing one by one, their sum."""
-    return tallied_messages(protocol) if isinstance(protocol, RealSum) else shuffled_messages(protocol)
+    """What is looked at: the shuffled messages, except for shares and hashes, which say nothing one by one, their sums."""
+    return (
+        tallied_messages(protocol) if isinstance(protocol, RealSum | HashedHistogram) else shuffled_messages(protocol)
+    )
 
 
 def test_every_protocol_is_audited():

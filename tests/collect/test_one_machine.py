@@ -80,7 +80,7 @@ def test_once_prints_the_release_and_leaves_nothing(tmp_path):
 @pytest.mark.slow
 def test_the_commands_of_the_readme_work(tmp_path):
     """The two commands of the README with fewer people; no answer is in the folder afterwards."""
-    (block,) = (text for text in SHELL.findall(README.read_text()) if "shuffledp up" in text)
+    (block,) = (text for text in SHELL.findall(README.read_text()) if "shuffledp up --people" in text)
     start, answer = (shlex.split(line)[1:] for line in block.splitlines())
     assert start[:3] == ["up", "--people", "2000"]
     environment = os.environ | {"HOME": str(tmp_path / "home"), "XDG_STATE_HOME": "", "XDG_DATA_HOME": ""}

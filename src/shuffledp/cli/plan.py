@@ -324,7 +324,7 @@ _MEASURES: dict[str, Callable[[PlanRow], str]] = {
     "  its share": lambda row: share_at_most(row.per_bin_share),
     "detection limit": lambda row: _bound(row.detection_limit),
     "messages": lambda row: _messages(row.messages),
-    "  at most": lambda row: magnitude(row.most_messages),
+    "  at most": lambda row: magnitude(row.most_messages, infinite="any"),
     "bytes": lambda row: _messages(row.bytes_per_person),
     "fewest people": lambda row: "-" if row.fewest_users is None else f"{row.fewest_users:,}",
     "false positives": lambda row: "yes" if row.false_positive_bins else "no",

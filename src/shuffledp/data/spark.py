@@ -147,8 +147,8 @@ class Spark:
         buckets = min(MOST_BUCKETS, max(_FEWEST_BUCKETS, 1 << int(total / _BUCKET).bit_length()))
         at_once = max(1, int(_MESSAGES_AT_ONCE / protocol.messages_per_user.expected))
 
-        nobody = np.empty((0, 1) if self._source.in_sets else 0, dtype=np.int64)
-        decodes = isinstance(decoded(protocol, protocol.tally(protocol.randomize(nobody))), DecodedTally)
+        nothing = Tally.of(np.empty(0, dtype=np.int64))
+        decodes = isinstance(decoded(protocol, nothing), DecodedTally)
 
         bins_of = partial(in_rows, encode=None if self._in_chosen_sets else encode, marker=last_value(protocol))
         if not self._source.in_sets:

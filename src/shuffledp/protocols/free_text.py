@@ -38,6 +38,10 @@ from shuffledp.protocols.target import Target
 from shuffledp.randomness import generator
 from shuffledp.validation import failure_probability
 
+MOST_EQUAL = 4
+"""The most times that equal messages of a text count. Among 10^7 honest messages of one text, with 2^36 seeds, five are
+equal with a probability below 10^-10."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class TextPlan(ShortRepr):
@@ -221,10 +225,9 @@ class _Counts:
 
 
 class TallyCounts(_Counts):
-    """Counts of the different messages in a tally.
+    """Counts of the messages in a tally; an equal one counts at most `MOST_EQUAL` times.
 
-    Honest messages are practically never equal: there are more than 2^40 on a level. A forger could repeat one that is
-    consistent with one continuation of every prefix.
+    A forger could repeat a message that is consistent with one continuation of every prefix.
     """
 
     def __init__(self, protocol: HashedHistogram, tally: Tally, *, threads: int = 1) -> None:
@@ -232,7 +235,8 @@ class TallyCounts(_Counts):
         self._tally = tally
 
     def _made(self, level: int) -> NDArray[np.int64]:
-        return self._protocol.level(self._tally, level).symbols
+        messages = self._protocol.level(self._tally, level)
+        return np.repeat(messages.symbols, np.minimum(messages.counts, MOST_EQUAL))
 
 
 class LocalMessages(_Counts):
