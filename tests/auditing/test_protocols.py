@@ -51,10 +51,9 @@ LOCAL = {
 
 
 def view(protocol):
-    """What is looked at: the shuffled messages, except for shares and hashes, which say nothing one by one, their sums."""
-    return (
-        tallied_messages(protocol) if isinstance(protocol, RealSum | HashedHistogram) else shuffled_messages(protocol)
-    )
+    """What is looked at: the shuffled messages. Shares and hashes say nothing one by one, so their tally."""
+    by_sums = isinstance(protocol, RealSum | HashedHistogram)
+    return tallied_messages(protocol) if by_sums else shuffled_messages(protocol)
 
 
 def test_every_protocol_is_audited():
