@@ -1,4 +1,4 @@
-"""Free text on two public collections of strings: recall, false positives, cost; takes about an hour.
+"""Free text on two public collections of strings: recall, false positives, cost; takes about five minutes.
 
 Writes docs/reference/free-text-results.md. It needs two packages that nothing else needs:
 
@@ -73,7 +73,7 @@ sampled from public collections of strings; names with other letters, or longer 
 
 Recall is over texts that at least as many people hold as the stated detection limit, over all runs. The guarantee is 95%
 for each such text, and at most 1 release in 1,000 with any text that nobody holds. Seconds are per search, on a machine
-with two cores and other work; memory is the largest of the process, which also makes all messages.
+with two cores; memory is the largest of the process, which also makes all messages.
 
 | collection | people | runs | detection limit | texts at or above it | recall | texts found | false positives | all intervals held | messages | bytes | seconds | MB |
 |---|---|---|---|---|---|---|---|---|---|---|---|---|
