@@ -101,7 +101,8 @@ def test_hostile_labels_and_names_are_escaped():
 def test_a_limit_of_the_plot_leaves_the_largest_in_order():
     release = CASES["numbers"]()
     axes = release.plot(ax=matplotlib.figure.Figure().subplots(), limit=5)
-    assert len(axes.patches) == 5
+    # where the largest lie far apart, intervals are bars too
+    assert len({patch.get_x() for patch in axes.patches}) == 5
     with pytest.raises(ValueError, match="limit"):
         release.plot(ax=matplotlib.figure.Figure().subplots(), limit=-1)
 
