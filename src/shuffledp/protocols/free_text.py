@@ -12,6 +12,7 @@ if everyone follows the protocol: forged reports can plant texts that nobody hol
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property, partial
@@ -200,7 +201,7 @@ class FreeText:
         )
 
 
-class _Counts:
+class _Counts(ABC):
     """Counts of the messages of a level, which are kept until another level is counted."""
 
     def __init__(self, protocol: HashedHistogram, *, threads: int) -> None:
@@ -220,8 +221,9 @@ class _Counts:
             self._level, self._messages = level, self._made(level)
         return self._messages
 
+    @abstractmethod
     def _made(self, level: int) -> NDArray[np.int64]:
-        raise NotImplementedError
+        """The messages of a level."""
 
 
 class TallyCounts(_Counts):
