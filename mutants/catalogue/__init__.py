@@ -1,4 +1,4 @@
-"""All mutants, one module per topic: at most 150, of code that privacy or exactness depends on."""
+"""All mutants, one module per topic, of code that privacy or exactness depends on."""
 
 from mutants.catalogue import (
     accounting,
@@ -10,6 +10,7 @@ from mutants.catalogue import (
     noise,
     protocols,
     randomness,
+    replays,
 )
 
 MUTANTS = (
@@ -21,5 +22,6 @@ MUTANTS = (
     *local_data.MUTANTS,
     *ledger.MUTANTS,
     *collection.MUTANTS,
+    *replays.MUTANTS,
     *javascript.MUTANTS,
 )

@@ -1,0 +1,268 @@
+"""Ciphertexts that are accepted once, on servers and in files, and batches in files."""
+
+from mutants.mutant import Mutant
+
+MUTANTS = (
+    Mutant(
+        name="copied-ciphertexts-kept",
+        harm="An attacker who copies a person's ciphertext finds it in the counts.",
+        target="shuffledp.collect.crypto.batch:first_copies",
+        pattern="onion in seen",
+        replacement="not onion",
+        tests=("tests/collect/crypto/test_mixing.py::test_copies_are_left_out_and_counted",),
+    ),
+    Mutant(
+        name="copies-far-apart-kept",
+        harm="An attacker who copies a person's ciphertexts in another order finds them in the counts.",
+        target="shuffledp.collect.crypto.batch:first_copies",
+        pattern="seen.add(onion)",
+        replacement="seen = {onion}",
+        tests=("tests/collect/crypto/test_mixing.py::test_copies_far_apart_are_left_out",),
+    ),
+    Mutant(
+        name="fingerprints-without-key",
+        harm="A reader of the store can tell which ciphertexts passed through it.",
+        target="shuffledp.collect.crypto.fingerprint:_digests",
+        pattern="key=secret",
+        replacement="key=b''",
+        tests=("tests/collect/crypto/test_fingerprints.py",),
+    ),
+    Mutant(
+        name="fingerprint-secret-shared-by-tasks",
+        harm="The fingerprints of one task tell about the ciphertexts of another.",
+        target="shuffledp.collect.store.fingerprints:Memories.of",
+        pattern="new_secret()",
+        replacement="bytes(32)",
+        tests=("tests/collect/store/test_fingerprints.py::test_tasks_share_nothing",),
+    ),
+    Mutant(
+        name="fingerprints-not-stored-by-shuffler",
+        harm="A person whom the first shuffler puts into two batches is what both have in common.",
+        target="shuffledp.collect.store.batches:BatchStore.keep_mixed",
+        pattern="memory.add(transaction, fingerprints)",
+        replacement="pass",
+        tests=("tests/collect/store/test_fingerprints.py::test_a_ciphertext_is_new_once[sqlite-reports]",),
+    ),
+    Mutant(
+        name="fingerprints-not-stored-by-analyzer",
+        harm="People count twice after a shuffler's store was restored.",
+        target="shuffledp.collect.store.tallies:TallyStore.keep_tally",
+        pattern="memory.add(transaction, fingerprints)",
+        replacement="pass",
+        tests=("tests/collect/test_replays.py::test_a_restored_store_of_the_first_shuffler_counts_nobody_twice",),
+    ),
+    Mutant(
+        name="shuffler-does-not-screen",
+        harm="A person whom the first shuffler puts into two batches is what both have in common.",
+        target="shuffledp.collect.shuffler.worker:BatchMixer._process",
+        pattern="self._store.memories.of(self._task.id)",
+        replacement="None",
+        tests=("tests/collect/test_replays.py",),
+    ),
+    Mutant(
+        name="replays-kept",
+        harm="Ciphertexts of earlier batches are counted again.",
+        target="shuffledp.collect.crypto.fingerprint:screen",
+        pattern="~memory.known(found)",
+        replacement="memory.known(found) | True",
+        tests=("tests/collect/store/test_fingerprints.py::test_a_ciphertext_is_new_once",),
+    ),
+    Mutant(
+        name="fingerprints-of-other-onions",
+        harm="In a batch with copies, wrong ciphertexts are remembered, and replays of the right ones are kept.",
+        target="shuffledp.collect.crypto.fingerprint:screen",
+        pattern="onions[first[start:start + each]]",
+        replacement="onions[start:start + each][:first.size - start]",
+        tests=(
+            "tests/collect/crypto/test_fingerprints.py::"
+            "test_a_batch_with_copies_keeps_the_fingerprints_of_what_is_kept",
+        ),
+    ),
+    Mutant(
+        name="replays-of-the-same-moment-kept",
+        harm="Two batches that are processed at the same moment both keep a ciphertext.",
+        target="shuffledp.collect.store.fingerprints:Memory.add",
+        pattern="transaction.insert('fingerprints', ('task', 'fingerprint'), rows) != len(rows)",
+        replacement="transaction.insert('fingerprints', ('task', 'fingerprint'), rows) > len(rows)",
+        tests=(
+            "tests/collect/store/test_fingerprints.py::"
+            "test_of_two_batches_with_the_same_ciphertext_one_is_screened_again",
+        ),
+    ),
+    Mutant(
+        name="fingerprints-stored-before-the-batch",
+        harm="A batch that is processed again after a kill finds its own ciphertexts and is lost.",
+        target="shuffledp.collect.store.tallies:TallyStore.keep_tally",
+        pattern="memory = None if fingerprints is None else self.memories.of(task_id)",
+        replacement=(
+            "memory = None if fingerprints is None else self.memories.of(task_id)\n"
+            "if memory is not None:\n"
+            "    with self._database.writing() as early:\n"
+            "        memory.add(early, fingerprints)\n"
+            "    memory = None"
+        ),
+        tests=(
+            "tests/collect/store/test_fingerprints.py::"
+            "test_a_kill_before_any_commit_stores_both_or_none[sqlite-tallies]",
+        ),
+    ),
+    Mutant(
+        name="fingerprint-secret-survives-the-key",
+        harm="After the key of a task was destroyed, the store still tells which ciphertexts passed through it.",
+        target="shuffledp.collect.store.fingerprints:Memories.delete",
+        pattern="'SET secret = ?'",
+        replacement="'SET task = task + 0 * length(?)'",
+        tests=("tests/collect/store/test_fingerprints.py::test_deleting_the_fingerprints_of_a_task",),
+    ),
+    Mutant(
+        name="mixed-reports-not-skipped",
+        harm="Report files that are mixed twice put people into two batches with the same noise.",
+        target="shuffledp.collect.batch_files.mix:_mix_reports",
+        pattern="[memory.taken(), read_taken(before, task)]",
+        replacement="[read_taken(before, task)]",
+        tests=("tests/collect/batch_files/test_replays.py::test_a_report_is_mixed_once_without_any_option",),
+    ),
+    Mutant(
+        name="mixed-reports-not-remembered",
+        harm="The next run puts the same people into another batch.",
+        target="shuffledp.collect.batch_files.mix:_mix_reports",
+        pattern="memory.remember_reports(run, used, unfinished=folder)",
+        replacement="None",
+        tests=("tests/collect/batch_files/test_replays.py::test_a_report_is_mixed_once_without_any_option",),
+    ),
+    Mutant(
+        name="complete-run-forgotten",
+        harm="After its output was moved, a run is forgotten and its reports are mixed again.",
+        target="shuffledp.collect.batch_files.seen:Seen._load",
+        pattern="run.unfinished and Path(run.unfinished).exists()",
+        replacement="run.unfinished",
+        tests=(
+            "tests/collect/batch_files/test_seen.py::test_a_run_that_was_killed_after_its_output_is_complete_is_not_repeated",
+        ),
+    ),
+    Mutant(
+        name="onions-compared-within-one-run",
+        harm="A first shuffler replays a person in a later run, and the common messages are that person.",
+        target="shuffledp.collect.batch_files.repeats:Fingerprints._smallest",
+        pattern="self._seen.groups if keys.size else ()",
+        replacement="()",
+        tests=("tests/collect/batch_files/test_replays.py::test_a_replayed_person_is_in_one_of_two_relayed_batches",),
+    ),
+    Mutant(
+        name="onions-compared-with-earlier-runs-only",
+        harm="Two batches of one run that share a person are both used.",
+        target="shuffledp.collect.batch_files.repeats:Fingerprints.compare",
+        pattern="claim == batches + batch",
+        replacement="claim >= batches",
+        tests=("tests/collect/batch_files/test_replays.py::test_a_replayed_person_is_in_one_of_two_relayed_batches",),
+    ),
+    Mutant(
+        name="relayed-onions-not-remembered",
+        harm="A later shuffler forwards a replayed person again.",
+        target="shuffledp.collect.batch_files.mix:_mix_batches",
+        pattern="remembered_as(used, {batch.batch_id for batch in mixed}, memory)",
+        replacement="{}",
+        tests=("tests/collect/batch_files/test_replays.py::test_a_replayed_person_is_in_one_of_two_relayed_batches",),
+    ),
+    Mutant(
+        name="released-batches-not-remembered",
+        harm="The analyzer releases two batches that differ by one person.",
+        target="shuffledp.collect.batch_files.count:count_files",
+        pattern="remembered_as(used, names, memory)",
+        replacement="{}",
+        tests=(
+            "tests/collect/batch_files/test_replays.py::test_the_difference_of_two_releases_does_not_isolate_a_person",
+        ),
+    ),
+    Mutant(
+        name="changed-batch-used",
+        harm="A batch is released again without one person, and the difference is that person.",
+        target="shuffledp.collect.batch_files.repeats:split_changed",
+        pattern="one.number == seen.batches.get(one.batch.batch_id, one.number)",
+        replacement="one.number",
+        tests=("tests/collect/batch_files/test_replays.py::test_a_batch_that_was_accepted_keeps_its_onions",),
+    ),
+    Mutant(
+        name="relayed-batch-without-noise",
+        harm="A later shuffler forwards the messages of a newcomer alone.",
+        target="shuffledp.collect.batch_files.mix:_mix_batches",
+        pattern="most_people(task, batch.number) < task.honest_users",
+        replacement="most_people(task, batch.number) < 0",
+        tests=("tests/collect/batch_files/test_replays.py::test_a_newcomer_among_replayed_people_is_not_relayed",),
+    ),
+    Mutant(
+        name="fingerprints-in-files-not-keyed",
+        harm="Anybody with the memory can tell whether a message was in a batch.",
+        target="shuffledp.collect.batch_files.seen:_secret",
+        pattern="key=private_bytes",
+        replacement="key=bytes(32)",
+        tests=("tests/collect/batch_files/test_seen.py::test_fingerprints_are_keyed_by_the_private_key_and_the_task",),
+    ),
+    Mutant(
+        name="fingerprints-in-files-of-any-task",
+        harm="The fingerprints of two tasks have the same key.",
+        target="shuffledp.collect.batch_files.seen:_secret",
+        pattern="task_id",
+        replacement="bytes(32)",
+        tests=("tests/collect/batch_files/test_seen.py::test_fingerprints_are_keyed_by_the_private_key_and_the_task",),
+    ),
+    Mutant(
+        name="fewer-reports-remembered-than-used",
+        harm="A memory that lost some reports lets the first shuffler mix these people twice.",
+        target="shuffledp.collect.batch_files.seen:Seen.taken",
+        pattern="len(found) != sum(accepted.rows for run in runs for accepted in run.batches.values())",
+        replacement="False",
+        tests=("tests/collect/batch_files/test_seen.py::test_a_damaged_memory_stops_the_run[fewer-rows]",),
+    ),
+    Mutant(
+        name="onions-of-others-remembered",
+        harm="An onion is remembered with two batches, so the memory of both is useless or wrong.",
+        target="shuffledp.collect.batch_files.repeats:Fingerprints._blocks",
+        pattern="self._all[part][self._own[part]]",
+        replacement="self._all[part]",
+        tests=("tests/collect/batch_files/test_repeats.py::test_an_onion_is_remembered_with_the_batch_it_belongs_to",),
+    ),
+    Mutant(
+        name="refused-batch-is-remembered",
+        harm="People of a batch that the analyzer refused can never be counted.",
+        target="shuffledp.collect.analyzer.worker:BatchAnalyzer._count",
+        pattern="fingerprints = None",
+        replacement="pass",
+        tests=("tests/collect/analyzer/test_worker.py::test_people_of_a_batch_that_was_refused_count_in_another",),
+    ),
+    Mutant(
+        name="batch-left-out-is-remembered",
+        harm="People of a batch that was left out can never be counted, since their messages seem to be repeated.",
+        target="shuffledp.collect.batch_files.count:count_files",
+        pattern="{batch.batch_id for batch in good}",
+        replacement="{batch.batch_id for batch in counts}",
+        tests=(
+            "tests/collect/batch_files/test_counting.py::"
+            "test_a_batch_that_was_left_out_can_be_counted_when_it_is_complete",
+        ),
+    ),
+    Mutant(
+        name="batch-of-honest-users-only",
+        harm="A batch in files has fewer people than its noise needs.",
+        target="shuffledp.collect.batch_files.mix:_mix_reports",
+        pattern="users=task.users",
+        replacement="users=task.honest_users",
+        tests=("tests/collect/batch_files/test_mixing.py::test_a_batch_has_all_users_though_fewer_are_assumed_honest",),
+    ),
+    Mutant(
+        name="batch-id-not-keyed",
+        harm="Another server can link the id of a batch to report ids.",
+        target="shuffledp.collect.batch_files.mix:_mix_reports",
+        pattern="lot_key(key.private_bytes, task.id)",
+        replacement="lot_key(bytes(32), task.id)",
+        tests=("tests/collect/batch_files/test_mixing.py::test_the_id_of_a_batch_is_keyed",),
+    ),
+    Mutant(
+        name="equal-messages-of-a-bucket-counted-once",
+        harm="Equal messages are lost when files are counted on Spark.",
+        target="shuffledp.collect.batch_files.spark:_unpacked",
+        pattern="np.repeat(part.symbols, part.counts)",
+        replacement="part.symbols",
+        tests=("tests/data/test_spark_hashed_batches.py::test_equal_messages_of_several_buckets_are_added",),
+    ),
+)
