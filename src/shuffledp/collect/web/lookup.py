@@ -11,8 +11,8 @@ from shuffledp.collect.store.tallies import from_bytes
 from shuffledp.collect.task import Task
 from shuffledp.collect.task.lookup import LookedUp, check_lookup, counted_as, looked_up
 
-_MOST_BYTES = 2**20
-_BYTES_OF_ONE = 1_000
+_MOST_BYTES, _BYTES_OF_ONE = 2**20, 1_000
+"""The memory of cached answers, about a thousand: each lookup reads all released tallies, which takes seconds."""
 
 
 class Lookups:
