@@ -17,9 +17,9 @@ from mutants.runner import ROOT, mutated
 
 from tests.node import run_node
 
-MOST = 275
+MOST = 340
 """`make mutants` must end in 15 minutes on 2 cores. A mutant takes about 4 s of one core, measured on ten of them, so
-275 take about 9 minutes. More are a sign that one test could guard several."""
+340 take about 11 minutes. More are a sign that one test could guard several."""
 
 CAUGHT = Mutant(
     name="caught",
