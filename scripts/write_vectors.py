@@ -2,8 +2,8 @@
 
 Usage: python scripts/write_vectors.py vectors
 
-The tasks in vectors/tasks, and the noise in vectors/promises.json (promise_vectors.py), are inputs and stay unchanged;
-missing ones are generated. Everything else is computed from them and from the private keys below. These keys are
+The tasks in vectors/tasks, the series in vectors/series (series_vectors.py) and the noise in vectors/promises.json
+(promise_vectors.py) are inputs and stay unchanged; missing ones are generated. Everything else is computed from them and from the private keys below. These keys are
 public: never use them.
 """
 
@@ -22,6 +22,7 @@ ROOT = Path(__file__).parent.parent
 sys.path.insert(0, str(ROOT))
 
 from scripts.promise_vectors import promises, strengths  # noqa: E402
+from scripts.series_vectors import generate_missing, series_vectors  # noqa: E402
 from scripts.text_vectors import (  # noqa: E402
     ADDRESSES,
     AS_TYPED,
@@ -431,6 +432,7 @@ def vectors(folder: Path) -> dict[str, Any]:
         "reports.json": list(reports_vectors(tasks)),
         "corrupted-reports.json": list(corrupted_reports(tasks)),
         "batches.json": list(batches_vectors(tasks)),
+        "series.json": series_vectors(folder),
     }
 
 
@@ -441,6 +443,7 @@ def main(folder: Path) -> None:
         path = folder / "tasks" / f"{name}.json"
         if not path.exists():
             path.write_text(made(name).to_json(), encoding="utf-8")
+    generate_missing(folder)
     for name, content in vectors(folder).items():
         path = folder / name
         stored = json.loads(path.read_text(encoding="utf-8")) if path.exists() else None
