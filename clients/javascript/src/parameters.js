@@ -6,10 +6,10 @@ import { MOST_BUCKETS, isPrime } from "./hash_family.js";
  * @typedef {import("./exact.js").Dyadic} Dyadic
  * @typedef {{rate: Dyadic, sizeWeights: number[]}} ClusterLaw clusters of size s have the weight sizeWeights[s - 1]
  * @typedef {{kind: "coin", probability: Dyadic, leavesOut: boolean}
- *   | {kind: "clusters", laws: {dummies: ClusterLaw} | {pairs: ClusterLaw, lone: ClusterLaw}}
+ *   | {kind: "clusters", laws: {dummies: ClusterLaw} | {pairs: ClusterLaw, lone: ClusterLaw}, branching?: number}
  *   | {kind: "hashed", buckets: number, dummies: ClusterLaw}} Law the noise: coins of every value, which add a message
  *   to it or leave one out, clusters of messages, or dummies with random hash functions and buckets; as many of them
- *   fit each value as the law says
+ *   fit each value as the law says. Nodes of a tree have its `branching`
  */
 
 /**
@@ -52,6 +52,16 @@ export const PROTOCOLS = Object.freeze({
   hashed: {
     fields: ["buckets", "dummies"],
     read: ({ buckets, dummies }) => ({ kind: "hashed", buckets: primeBuckets(buckets), dummies: oneAtATime(dummies) }),
+    padded: false,
+    kinds: 1,
+  },
+  ranges: {
+    fields: ["branching", "dummies"],
+    read: ({ branching, dummies }) => ({
+      kind: "clusters",
+      laws: { dummies: oneAtATime(dummies) },
+      branching: children(branching),
+    }),
     padded: false,
     kinds: 1,
   },
@@ -164,6 +174,14 @@ function primeBuckets(buckets) {
     throw new TaskError(`buckets must be a prime number up to ${MOST_BUCKETS}, got ${shown(buckets)}`);
   }
   return buckets;
+}
+
+/** @param {unknown} branching */
+function children(branching) {
+  if (typeof branching !== "number" || branching < 2) {
+    throw new TaskError(`branching must be a whole number from 2 on, got ${shown(branching)}`);
+  }
+  return branching;
 }
 
 /** @param {any} written */
