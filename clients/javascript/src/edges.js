@@ -164,5 +164,5 @@ function tooMany(number) {
 
 /** @param {string} text */
 function short(text) {
-  return JSON.stringify(text.length <= 60 ? text : `${text.slice(0, 60)}...`);
+  return `'${text.length <= 60 ? text : `${text.slice(0, 60)}...`}'`;
 }

@@ -36,7 +36,11 @@ export class NumberPlaces {
   constructor(answers, branching) {
     this.edges = new Edges(answers.edges);
     checkQuantiles(answers.quantiles);
-    this.tree = new Tree(this.edges.intervals + 2, branching);
+    const leaves = this.edges.intervals + 2;
+    if (branching < 2 || branching > leaves) {
+      throw new TaskError(`branching must be a whole number from 2 to the ${leaves} intervals, got ${branching}`);
+    }
+    this.tree = new Tree(leaves, branching);
   }
 
   /**

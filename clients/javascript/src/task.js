@@ -75,8 +75,7 @@ export class Task {
     /** @type {Place} */
     this.analyzer = plain.analyzer;
     /** The noise, exactly. */
-    this.law = readLaw(this.protocol.name, this.protocol.parameters);
-    this.#checkProtocol();
+    this.law = readLaw(this.protocol.name, this.protocol.parameters, this.answers.kind);
     /** The code that cuts texts into pieces; null for other answers. */
     this.code = this.answers.kind === "text" ? new TextCode(this.answers) : null;
     this.#places = this.#placesInFile();
@@ -88,19 +87,6 @@ export class Task {
     this.levels = this.code?.levels ?? this.tree?.levels ?? this.#choices?.most ?? 1;
     /** The hash functions; null where messages are not hashed. */
     this.family = this.#hashFamily();
-  }
-
-  /** Refuses a protocol that cannot count the answers. */
-  #checkProtocol() {
-    const { kind } = this.answers;
-    const needed = kind === "text" ? "hashed" : kind === "numbers" ? "ranges" : null;
-    const { name } = this.protocol;
-    if (needed !== null && name !== needed) {
-      throw new TaskError(`the protocol of a task with answers of kind ${kind} must be ${needed}, got ${name}`);
-    }
-    if ((name === "ranges" && kind !== "numbers") || (name === "hashed" && kind === "choices")) {
-      throw new TaskError(`${name} cannot be the protocol of a task with answers of kind ${kind}`);
-    }
   }
 
   /** The places of answers that are in the task itself. */
