@@ -63,10 +63,17 @@ export class ChoicePlaces extends Places {
     return [...chosen, ...Array.from({ length: free }, (_, at) => this.number + 2 + at)];
   }
 
+  /**
+   * Whether a place is a padding bin.
+   * @param {number} place
+   */
+  isPadding(place) {
+    return place >= this.number + 2;
+  }
+
   /** @param {number} place */
   labelOf(place) {
-    const padding = place - this.number - 1;
-    return padding > 0 ? `(padding ${padding})` : super.labelOf(place);
+    return this.isPadding(place) ? `(padding ${place - this.number - 1})` : super.labelOf(place);
   }
 }
 

@@ -252,15 +252,17 @@ export class Task {
    * a range of numbers, with (other) and (none) as further parts after commas. A hashed message fits many answers:
    * `hashOf` says what it is.
    * @param {Message} message
-   * @returns {{label: string, less: boolean} | null}
+   * @returns {{label: string | null, less: boolean} | null} the label of a padding bin is null
    */
   meaningOf(message) {
     if (this.family !== null) throw new ParameterError("a hashed message fits many answers: use hashOf");
     const number = Number(message);
     if (this.padded && number === this.nothing) return null;
     const [place, less] = [Math.floor(number / this.#kinds), number % this.#kinds === 1];
-    if (!(this.#places instanceof NumberPlaces)) return { label: this.labelOf(place), less };
-    return { label: this.#places.labelOf(...this.#places.tree.leavesOf(place)), less };
+    if (this.#places instanceof NumberPlaces) {
+      return { label: this.#places.labelOf(...this.#places.tree.leavesOf(place)), less };
+    }
+    return { label: this.#choices?.isPadding(place) ? null : this.labelOf(place), less };
   }
 
   /**

@@ -321,11 +321,11 @@ export declare class Task {
   labelOf(place: number): string;
   /**
    * What a message stands for: one for an answer, or one less for it; null if it counts for nothing. The answer may be
-   * a range of numbers, with (other) and (none) as further parts after commas, or a padding bin.
+   * a range of numbers, with (other) and (none) as further parts after commas. The label of a padding bin is null.
    *
    * @throws ParameterError where messages are hashed, and so fit many answers: use `hashOf`
    */
-  meaningOf(message: Message): { label: string; less: boolean } | null;
+  meaningOf(message: Message): { label: string | null; less: boolean } | null;
   /** The level of a hashed message, the seed of its hash function, and its bucket; null where they are not hashed. */
   hashOf(message: Message): { level: number; seed: bigint; bucket: number } | null;
 }
