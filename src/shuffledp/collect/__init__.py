@@ -22,6 +22,8 @@ if TYPE_CHECKING:
     from shuffledp.collect.task.new_series import new_series
     from shuffledp.collect.task.new_task import new_task
     from shuffledp.collect.task.schema import (
+        AnswerChoices,
+        AnswerEdges,
         AnswerList,
         AnswerRange,
         AnswersElsewhere,
@@ -51,6 +53,8 @@ _load, __dir__ = lazy_names(
         "task.new_series": ("new_series",),
         "task.new_task": ("new_task",),
         "task.schema": (
+            "AnswerChoices",
+            "AnswerEdges",
             "AnswerList",
             "AnswerRange",
             "AnswerText",
@@ -86,6 +90,8 @@ def __getattr__(name: str) -> Any:
 
 
 __all__ = [
+    "AnswerChoices",
+    "AnswerEdges",
     "AnswerList",
     "AnswerRange",
     "AnswerText",

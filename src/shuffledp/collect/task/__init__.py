@@ -4,6 +4,8 @@ from shuffledp.collect.task.guarantee import Promise
 from shuffledp.collect.task.schema import NONE, OTHER
 from shuffledp.collect.task.series import Series, SeriesPromise, Servers, read_asked, read_series, series_of
 from shuffledp.collect.task.task import (
+    AnswerChoices,
+    AnswerEdges,
     AnswerList,
     AnswerRange,
     AnswersElsewhere,
@@ -22,6 +24,8 @@ from shuffledp.collect.task.task import (
 __all__ = [
     "NONE",
     "OTHER",
+    "AnswerChoices",
+    "AnswerEdges",
     "AnswerList",
     "AnswerRange",
     "AnswerText",
