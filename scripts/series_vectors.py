@@ -36,8 +36,8 @@ SERIES: dict[str, dict[str, Any]] = {
 _FEW = 6
 """Rounds up to this number all have their task in the vectors; of more rounds, the first ones and the last."""
 
-_MARGIN = 0.02
-"""The distance of a limit from the delta that is reached: two programs may compose on different grids."""
+LIMITS = ((1.0, 1e-6), (1.0, 9e-7), (0.95, 1e-6), (1.05, 1e-6), (0.1, 1e-6), (2.0, 1e-9), (0.5, 0.01))
+"""Limits on all rounds together, well apart from what is reached: two programs may compose on different grids."""
 
 
 def key(series: str, position: int, entry: int) -> KeyPair:
@@ -117,9 +117,7 @@ def _valid(name: str, series: Series) -> dict[str, Any]:
         "strength": series.check().total.strength.value,
         "limits": [
             {"epsilon": epsilon, "delta": delta, "allowed": _is_allowed(series, epsilon, delta)}
-            for epsilon in (0.5, 1.0, 2.0)
-            for factor in (1 - _MARGIN, 1 + _MARGIN)
-            if 1e-20 <= (delta := float(f"{factor * series.delta_of(series.rounds, epsilon):.4g}")) < 0.5
+            for epsilon, delta in LIMITS
         ],
     }
 

@@ -3,8 +3,8 @@
 Usage: python scripts/write_vectors.py vectors
 
 The tasks in vectors/tasks, the series in vectors/series (series_vectors.py) and the noise in vectors/promises.json
-(promise_vectors.py) are inputs and stay unchanged; missing ones are generated. Everything else is computed from them and
-from the private keys below. These keys are public: never use them.
+(promise_vectors.py) are inputs and stay unchanged; missing ones are generated. Everything else is computed from them
+and from the private keys below. These keys are public: never use them.
 """
 
 import hashlib
