@@ -187,7 +187,7 @@ def test_reports_count_in_every_state(tmp_path, shuffler, state):
 def test_the_limit_for_noise_chosen_by_results_allows_less(tmp_path):
     (first, second), limit = tasks(2), (1.6, 1e-5)
     limited(first, tmp_path, limit, by_results=True).report("dark")
-    with pytest.raises(AnswerBudgetError, match=r"whatever noise is chosen by results.* delta would be [1-9.]+e-5"):
+    with pytest.raises(AnswerBudgetError, match=r"whatever noise is chosen by results"):
         limited(second, tmp_path, limit, by_results=True).report("dark")
     limited(second, tmp_path, limit).report("dark")
 

@@ -224,3 +224,55 @@ def fitting(limit: Budget, total: Total, *, delta: float) -> float | None:
         return DummyHistogram.for_target(target, dummies="poisson").privacy
 
     return largest_that_fits(replace(limit, delta=limit.delta * total.kept), total.composition, curve)
+
+
+_USUAL_DELTA = 1e-5
+"""The delta of a total without a limit."""
+
+_USUAL_SHARE = 10
+"""What still fits is computed for a task with this share of the limit's delta."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class History(ShortRepr):
+    """Everything in a journal, against the stored limit if there is one.
+
+    epsilon    of all answers together, at `delta`: the limit's, or 1e-5; None if it is unknown
+    reached    the delta that counts against the limit, at its epsilon; None without a limit, or if it is unknown
+    fits       the largest epsilon of one more task with `fits_delta`; None if none fits or it is unknown
+    described  whether the parameters of all answers are known, and so the total is
+    """
+
+    spent: list[Spent]
+    limit: Budget | None
+    epsilon: float | None
+    delta: float
+    reached: float | None
+    fits: float | None
+    fits_delta: float
+    described: bool
+
+    @property
+    def over(self) -> bool:
+        """Whether more is spent than the limit allows, which answers without a limit can cause."""
+        limit = self.limit
+        return limit is not None and self.reached is not None and self.reached > limit.delta * (1 + PROMISED_DELTA)
+
+
+def history(journal: Journal) -> History:
+    """Return all answers in a journal with their total."""
+    spent, limit = journal.spendings(), journal.limit
+    delta = _USUAL_DELTA if limit is None else limit.delta
+    described = all(one.spending is not None for one in spent)
+    total = Total(known(spent).values()) if described else None
+    fits_delta = float(f"{delta / _USUAL_SHARE:.6g}")
+    return History(
+        spent=spent,
+        limit=limit,
+        epsilon=None if total is None else total.epsilon(delta),
+        delta=delta,
+        reached=None if total is None or limit is None else total.reached(limit),
+        fits=None if total is None or limit is None else fitting(limit, total, delta=fits_delta),
+        fits_delta=fits_delta,
+        described=described,
+    )
