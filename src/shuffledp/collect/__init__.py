@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     from shuffledp.collect.task.guarantee import Promise
     from shuffledp.collect.task.new_task import new_task
     from shuffledp.collect.task.schema import (
+        AnswerChoices,
+        AnswerEdges,
         AnswerList,
         AnswerRange,
         AnswersElsewhere,
@@ -48,6 +50,8 @@ _load, __dir__ = lazy_names(
         "task.guarantee": ("Promise",),
         "task.new_task": ("new_task",),
         "task.schema": (
+            "AnswerChoices",
+            "AnswerEdges",
             "AnswerList",
             "AnswerRange",
             "AnswerText",
@@ -77,6 +81,8 @@ def __getattr__(name: str) -> Any:
 
 
 __all__ = [
+    "AnswerChoices",
+    "AnswerEdges",
     "AnswerList",
     "AnswerRange",
     "AnswerText",

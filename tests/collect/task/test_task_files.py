@@ -126,7 +126,7 @@ def test_texts_keep_their_own_code_points():
         (("question",), 5, "`question` must be text, got a whole number"),
         (("question",), "\ud800", "not valid Unicode"),
         (("answers",), {"values": ["a"]}, "the field `kind` of `answers` is missing"),
-        (("answers",), {"kind": "set", "values": ["a"]}, "must be list, range, listed-at or text, got"),
+        (("answers",), {"kind": "set", "values": ["a"]}, "must be list, range, listed-at, text, numbers or choices"),
         (("answers", "values"), [], "a task needs at least one possible answer"),
         (("answers", "values"), ["a", "a"], "one is there twice"),
         (("answers", "values"), ["a", "(other)"], "(other) and (none) are answers of every task"),

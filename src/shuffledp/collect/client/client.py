@@ -43,7 +43,8 @@ def messages_of(task: Task, answer: Any, *, rng: np.random.Generator | None = No
 
     Where reports are padded, the rest are padding messages, which are not counted.
     """
-    values, source = task.values_of(answer), generator(rng)
+    source = generator(rng)
+    values = task.values_of(answer, rng=source)
     for _ in range(_MOST_TRIES):
         messages = task.protocol.randomize(values, rng=source).astype(np.int64)
         if messages.size <= task.most_messages:

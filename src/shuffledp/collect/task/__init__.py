@@ -3,6 +3,8 @@
 from shuffledp.collect.task.guarantee import Promise
 from shuffledp.collect.task.schema import NONE, OTHER
 from shuffledp.collect.task.task import (
+    AnswerChoices,
+    AnswerEdges,
     AnswerList,
     AnswerRange,
     AnswersElsewhere,
@@ -20,6 +22,8 @@ from shuffledp.collect.task.task import (
 __all__ = [
     "NONE",
     "OTHER",
+    "AnswerChoices",
+    "AnswerEdges",
     "AnswerList",
     "AnswerRange",
     "AnswerText",

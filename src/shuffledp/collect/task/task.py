@@ -22,8 +22,10 @@ from numpy.typing import NDArray
 from shuffledp.accounting.curve import Guarantee
 from shuffledp.accounting.group_curve import GroupPrivacy, group_privacy
 from shuffledp.collect.crypto.hpke import is_public_key
-from shuffledp.collect.task.guarantee import People, Promise, check_promise, is_padded, read_protocol
+from shuffledp.collect.task.guarantee import Promise, check_promise, is_padded, people_of, read_protocol, tree_of
 from shuffledp.collect.task.schema import (
+    AnswerChoices,
+    AnswerEdges,
     AnswerList,
     AnswerNumbers,
     AnswerRange,
@@ -36,8 +38,11 @@ from shuffledp.collect.task.schema import (
     read_decimal,
 )
 from shuffledp.errors import DataError, ParameterError, TaskError
+from shuffledp.estimators.tree import Tree
 from shuffledp.histogram.domain import Domain
 from shuffledp.protocols.free_text import FreeText, TextPlan
+from shuffledp.protocols.ranges import Ranges
+from shuffledp.protocols.shuffled.dummy import DummyHistogram
 from shuffledp.protocols.shuffled.hashed import HashedHistogram
 from shuffledp.protocols.shuffled_histogram import ShuffledHistogram
 from shuffledp.validation import MOST_USERS, target_delta, target_epsilon
@@ -211,11 +216,38 @@ class Task(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True
     @cached_property
     def protocol(self) -> ShuffledHistogram:
         """The protocol with exactly these parameters, for the people of one batch."""
-        people = People(self.users, self.honest_users, self.answers.size + 2, self.guarantee)
-        if isinstance(self.answers, AnswerText):
-            code = self.answers.code
-            people = people._replace(bins=code.values, levels=code.levels, pieces=code.symbols)
-        return read_protocol(self.protocol_used.name, self.protocol_used.parameters, people)
+        name, parameters = self.protocol_used.name, self.protocol_used.parameters
+        people = people_of(
+            self.answers,
+            name,
+            parameters,
+            users=self.users,
+            honest_users=self.honest_users,
+            guarantee=self.guarantee,
+        )
+        return read_protocol(name, parameters, people)
+
+    @cached_property
+    def tree(self) -> Tree | None:
+        """The tree over the intervals, for a task with numbers."""
+        if not isinstance(self.answers, AnswerEdges):
+            return None
+        return tree_of(self.answers, self.protocol_used.parameters)
+
+    @property
+    def values_per_person(self) -> int:
+        """The number of values of each person: levels of a text or a number, or choices including padding."""
+        if isinstance(self.protocol, HashedHistogram):
+            return self.protocol.levels
+        return self.protocol.values_per_person
+
+    def released_by(self, batches: int = 1) -> ShuffledHistogram | Ranges:
+        """The protocol whose estimate is released, for several batches together: with numbers, ranges."""
+        protocol = self.protocol.joined(batches)
+        if self.tree is None:
+            return protocol
+        assert isinstance(protocol, DummyHistogram)
+        return Ranges(bins=self.tree.leaves, branching=self.tree.branching, nodes=protocol)
 
     @cached_property
     def text_plan(self) -> TextPlan | None:
@@ -237,6 +269,8 @@ class Task(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True
             raise DataError(f"the list of answers of this task is at {self.answers.address}: fetch it first")
         if isinstance(self.answers, AnswerText):
             raise DataError("the answers of this task are texts, which have no bins")
+        if isinstance(self.answers, AnswerEdges):
+            raise DataError("the answers of this task are numbers in intervals, which are not listed")
         if isinstance(self.answers, AnswerRange):
             return AnswerNumbers(range(self.answers.start, self.answers.stop))
         return AnswerNumbers(self.answers.values)
@@ -254,23 +288,38 @@ class Task(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True
 
     @property
     def labels(self) -> Domain:
-        """The labels that are known before a release: the listed answers, then (other), then (none)."""
+        """The labels that are known before a release: the listed answers or intervals, then (other), then (none)."""
         if isinstance(self.answers, AnswerText):
             return AnswerNumbers(()).domain
-        return self.answer_numbers.domain
+        return self.answers.domain if isinstance(self.answers, AnswerEdges) else self.answer_numbers.domain
 
     def bin_of(self, answer: Any) -> int:
-        """Return the bin of an answer; every answer to a task without texts has one."""
+        """Return the bin of an answer, or of one choice; every answer to a task without texts has one."""
+        if isinstance(self.answers, AnswerEdges):
+            return self.answers.bin_of(answer)
         return self.answer_numbers.bin_of(answer)
 
-    def values_of(self, answer: Any) -> int | NDArray[np.int64]:
-        """Return what the protocol randomizes: the bin of an answer, or the values of a text on all levels."""
-        return self.answers.values_of(answer) if isinstance(self.answers, AnswerText) else self.bin_of(answer)
+    def values_of(self, answer: Any, *, rng: np.random.Generator | None = None) -> int | NDArray[np.int64]:
+        """Return what the protocol randomizes: the bin of an answer, or the values of a text on all levels.
+
+        A number gives a row with the node of each level, and several choices give a row of bins, of which `rng` chooses
+        some if there are too many.
+        """
+        if isinstance(self.answers, AnswerText):
+            return self.answers.values_of(answer)
+        if isinstance(self.answers, AnswerChoices):
+            return self.answers.row_of(answer, rng=rng)[np.newaxis]
+        if self.tree is None:
+            return self.bin_of(answer)
+        nodes = self.tree.paths(np.array([self.bin_of(answer)]))
+        return nodes if self.tree.levels > 1 else int(nodes[0, 0])
 
     def is_other(self, answer: Any) -> bool:
-        """Whether an answer counts as (other): it is not listed, or a text that is too long or cannot be cut."""
+        """Whether an answer, or one of its choices, counts as (other): not listed, no number, or cannot be cut."""
         if isinstance(self.answers, AnswerText):
             return self.answers.is_other(answer)
+        if isinstance(self.answers, AnswerChoices):
+            return self.answers.size in self.answers.bins_of(answer)
         return self.bin_of(answer) == self.answers.size
 
     @property
@@ -413,6 +462,8 @@ def moment_in_text(moment: datetime) -> str:
 
 __all__ = [
     "Admission",
+    "AnswerChoices",
+    "AnswerEdges",
     "AnswerList",
     "AnswerRange",
     "AnswerText",
