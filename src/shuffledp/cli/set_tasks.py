@@ -26,7 +26,7 @@ ChooseUpTo = Annotated[
     option("NUMBER", "The most answers that one person chooses.", panel=ANSWERS, parser=whole_number),
 ]
 Separator = Annotated[
-    str, option("TEXT", "Between the choices in a cell, if the task allows several.", name="--separator")
+    str, option("MARK", "Between the choices in a cell, if the task allows several.", name="--separator")
 ]
 
 SEPARATOR = ";"
