@@ -37,6 +37,7 @@ from shuffledp.jsonable import plain
 
 if TYPE_CHECKING:
     from shuffledp.collect import Client, CrowdResult, Receipt
+    from shuffledp.collect.client.budget import Use
     from shuffledp.collect.simulation.one_machine import OneMachine, Outcome
 
 
@@ -62,11 +63,22 @@ def send(
     journal: Annotated[
         Path | None, option("FOLDER", "A private folder that records your reports, so that you answer once.")
     ] = None,
+    budget: Annotated[
+        str | None,
+        option(
+            "EPSILON,DELTA", "The limit of all your answers together; default: the one that `shuffledp budget` stored."
+        ),
+    ] = None,
+    by_results: Annotated[
+        bool, flag("--by-results", "The limit holds even if noise is chosen after seeing results; less fits.")
+    ] = False,
     json: given.Json = False,
 ) -> None:
     """Answer a task. The answer is randomized and encrypted on this machine.
 
-    The guarantee of the task is verified first, and a false one is refused.
+    FILE may also be a series: then the round that is open now is answered,
+    and the guarantee is that of all rounds together.
+    The guarantee is verified first, and a false one is refused.
     A report that could not be sent is stored, and the same command sends the
     same bytes again, whatever the answer is then. An answer that the task
     does not list is counted as (other), and so is a text that is too long
@@ -75,10 +87,12 @@ def send(
 
     Exit codes: 0 sent, now or before; 2 wrong option; 3 refused, or a file
     cannot be used (task, journal, admission); 4 less privacy than claimed or
-    accepted; 5 the server cannot be reached, or asks to try again later.
+    accepted; 5 the server cannot be reached, or asks to try again later; 6 the
+    answer is over your budget, and nothing was sent.
     """
     from shuffledp.collect import Client
     from shuffledp.collect.crypto.keys import read_word
+    from shuffledp.explain.answers_budget import use_line
     from shuffledp.explain.task import protection
 
     with failures_in_json(json, state="failed"):
@@ -89,16 +103,39 @@ def send(
             pin=pin,
             journal=journal,
             admission=None if admission is None else read_word(admission),
+            budget=None if budget is None else parse_pair("budget", budget),
+            by_results=by_results,
         )
         answer = None if values is None else set_tasks.answer_of(values, client.task)
         if client.journal.read(client.task) is None:
             _note_answer(client, answer)
-        print_note(f"Guarantee, verified here: {protection(client.promise)}")
+        print_note(f"Guarantee, verified here{_together(client)}: {protection(client.promise)}")
+        use = client.spending
+        if use is not None and use.within:
+            print_note(use_line(use))
         receipt = client.send(answer)
     if json:
-        print_json({"task": client.task.name, **plain(receipt)})
+        print_json({"task": client.task.name, **plain(receipt), "budget": None if use is None else _used(use)})
     else:
         _show_receipt(client, receipt)
+
+
+def _together(client: Client) -> str:
+    """What the guarantee of a series is about, and the round that is answered."""
+    if client.series is None or client.task.series is None:
+        return ""
+    return f", of all {client.series.rounds:,} rounds together (this is round {client.task.series.round})"
+
+
+def _used(use: Use) -> dict[str, float]:
+    limit = use.limit
+    return {
+        "before": use.before,
+        "after": use.after,
+        "left": use.left,
+        "limit_epsilon": limit.epsilon,
+        "limit_delta": limit.delta,
+    }
 
 
 def _values(given: list[str], *, none: bool) -> list[str] | None:
@@ -188,7 +225,7 @@ def crowd(
     format: given.Format = None,
     json: given.Json = False,
 ) -> None:
-    """NOT PRIVATE: simulated people answer a task.
+    """NOT PRIVATE: simulated people answer a task, or the open round of a series.
 
     This is for tests and load tests with data that is not sensitive: it has
     every answer in one place. Reports are the same as those of
@@ -199,13 +236,16 @@ def crowd(
     could not be sent.
     """
     from shuffledp.cli.progress import ProgressBar
-    from shuffledp.collect import read_task, send_crowd
-    from shuffledp.collect.client.client import fetch_answers
+    from shuffledp.collect import send_crowd
+    from shuffledp.collect.client.client import checked, fetch_answers, open_task
     from shuffledp.collect.crypto.keys import read_secret
     from shuffledp.collect.simulation.people import simulated_answers
+    from shuffledp.collect.task import read_asked
     from shuffledp.data import find_files
 
-    asked = read_task(task)
+    everything = read_asked(task)
+    checked(everything)
+    asked = open_task(everything)
     shown = None if admission is None else read_secret(admission).split()
     files = find_files(data, delimiter=delimiter, encoding=encoding, format=format)
     with ProgressBar() as progress:
