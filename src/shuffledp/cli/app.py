@@ -14,12 +14,14 @@ from shuffledp import __version__
 from shuffledp.cli import batch, collect, data, keys, plan, research, separate, servers, tasks
 from shuffledp.cli import ledger as budget
 from shuffledp.cli import lookup as looking_up
+from shuffledp.cli import trend as over_time
 from shuffledp.cli.options import CommandGroup, with_names
 from shuffledp.errors import BrokenPromiseError, DataError, MissingExtraError, ShuffledpError, UnreachableError
 
 COMMANDS: dict[str, tuple[Callable[..., Any], str]] = {
     "run": (data.run, data.RUN_EXAMPLE),
     "lookup": (looking_up.lookup, looking_up.EXAMPLE),
+    "trend": (over_time.trend, over_time.EXAMPLE),
     "ledger": (budget.ledger, budget.EXAMPLE),
     "simulate": (data.simulate, data.SIMULATE_EXAMPLE),
     "demo": (data.demo, data.DEMO_EXAMPLE),
