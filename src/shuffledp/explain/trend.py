@@ -44,14 +44,14 @@ def rounds_so_far(trend: Trend) -> str:
     return f"{there} of {trend.planned:,}{without}"
 
 
-def change(found: Difference, measure: Measure) -> str:
-    """Return a change in words, without the name of the value."""
-    since = f"since round {found.since}"
+def change(found: Difference, measure: Measure, *, dated: bool = True) -> str:
+    """Return a change in words, without the name of the value; `dated` adds since when."""
+    since = f" since round {found.since}" if dated else ""
     ends = _ends(found, measure)
     if found.verdict is Verdict.NO_EVIDENCE:
-        return f"no evidence of a change {since} (between {ends[0]} and {ends[1]} {_unit(measure)})"
+        return f"no evidence of a change{since} (between {ends[0]} and {ends[1]} {_unit(measure)})"
     least, most = sorted(ends, key=lambda end: float(end.lstrip("+-").replace(",", "")))
-    return f"{found.verdict.value} by {_bare(least)} to {_bare(most)} {_unit(measure)} {since}"
+    return f"{found.verdict.value} by {_bare(least)} to {_bare(most)} {_unit(measure)}{since}"
 
 
 def interval_of_change(found: Difference, measure: Measure) -> str:

@@ -125,7 +125,7 @@ def _value(trend: Trend, label: Any) -> dict[str, Any]:
 
 
 def _change(found: Difference | None, measure: Measure) -> str:
-    return "" if found is None else change(found, measure)
+    return "" if found is None else change(found, measure, dated=False)
 
 
 def _cell(level: Level | None) -> str:
