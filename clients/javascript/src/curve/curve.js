@@ -1,8 +1,8 @@
 /**
- * The privacy of a task: the smallest delta for every epsilon, or in the protocols with two laws an upper bound.
+ * The privacy curve of a task: the smallest delta for every epsilon, or an upper bound if more than two counts move.
  *
- * Neighbours are batches in which one person's answer is another one. That moves the count of one value up and of
- * another down, and the noise of h honest people is all that hides it (docs/reference/wire-format.md).
+ * Neighbours are batches in which one person's answer is replaced. For each value of the person this moves one count up
+ * and another down. The noise of h honest people hides it (docs/reference/wire-format.md).
  */
 
 import { Clusters } from "./clusters.js";
@@ -11,75 +11,108 @@ import { PrivacyLoss } from "./loss.js";
 import { binomialWindow, poissonWindow } from "./window.js";
 
 /**
- * What the privacy of a task follows from.
+ * The facts that the privacy of a task follows from. `levels` is the number of values that one person holds: one on each
+ * level of a text or of a tree of intervals, or the most choices of a person.
  *
  * @typedef {{users: number, honestUsers: number, values: number, levels: number, mostMessages: number,
  *   guarantee: {epsilon: number, delta: number}, law: import("../parameters.js").Law}} Asked
  */
 
-/** Share of the claimed delta that composition may give up wherever it shortens a distribution. */
+/** The share of the claimed delta that composition may give up wherever it shortens a distribution. */
 const RESOLUTION = 1e-3;
 
-/** The mass that the composition of many levels may give up each time: far below every delta. */
-const NEGLIGIBLE = 1e-25;
+/** The same where the claim does not matter: far below every delta. */
+export const NEGLIGIBLE = 1e-25;
 
 /**
- * Delta at any epsilon, never below the truth; `exact` where it is the truth but for rounding.
+ * Return delta at any epsilon, never below the truth; `exact` says that it is the truth up to rounding.
  *
  * @param {Asked} task
  * @returns {{exact: boolean, delta: (epsilon: number) => number}}
  */
-export function curveOf({ users, honestUsers, levels, guarantee, law }) {
-  if (law.kind === "coin") return ofOneLaw(binomialWindow(honestUsers, law.probability.value));
-  if (law.kind === "hashed") return ofLevels(poissonWindow((law.dummies.rate.value * honestUsers) / users), levels);
-  if ("dummies" in law.laws) return ofOneLaw(poissonWindow((law.laws.dummies.rate.value * honestUsers) / users));
+export function curveOf(task) {
+  const noises = noisesOf(task);
+  const { guarantee, law, levels } = task;
+  if (noises.length === 1 && noises[0].count * levels === 1) {
+    // the bound on hashed messages assumes that no message fits two values (docs/proofs/hashed-histogram.md)
+    return { ...ofOneValue(noises[0].window()), exact: law.kind !== "hashed" };
+  }
+  const resolved = law.kind === "clusters" && "pairs" in law.laws;
+  const cut = resolved ? RESOLUTION * guarantee.delta * Math.exp(-guarantee.epsilon) : NEGLIGIBLE;
+  const loss = composed(shiftsOf(noises, levels), cut);
+  return { exact: false, delta: (/** @type {number} */ epsilon) => Math.min(1, loss.delta(epsilon)) };
+}
+
+/**
+ * One distribution of the honest people's noise in a bin. Each value of a person moves `count` of its coordinates up
+ * and `count` down. Equal noise has an equal `key`.
+ *
+ * @typedef {{key: string, count: number, window: () => import("./window.js").Window}} Noise
+ */
+
+/**
+ * Return the noise distributions of a task, the larger one first; equal ones are counted.
+ *
+ * @param {Asked} task
+ * @returns {Noise[]}
+ */
+export function noisesOf({ users, honestUsers, law }) {
   const share = honestUsers / users;
+  if (law.kind === "coin") {
+    const { value } = law.probability;
+    return [{ key: `coins ${honestUsers} ${value}`, count: 1, window: () => binomialWindow(honestUsers, value) }];
+  }
+  if (law.kind === "hashed") return [ofDummies((law.dummies.rate.value * honestUsers) / users)];
+  if ("dummies" in law.laws) return [ofDummies((law.laws.dummies.rate.value * honestUsers) / users)];
   const [pairs, lone] = [law.laws.pairs, law.laws.lone].map(
     ({ rate, sizeWeights }) => new Clusters(rate.value * share, sizeWeights),
   );
-  return ofTwoLaws(pairs, lone, RESOLUTION * guarantee.delta * Math.exp(-guarantee.epsilon));
+  if (pairs.equals(lone)) return [ofClusters(pairs, 2)];
+  const ordered = [pairs, lone].sort((one, other) => other.mean - one.mean || other.variance - one.variance);
+  return ordered.map((noise) => ofClusters(noise, 1));
 }
 
 /**
- * One shift up and one down, of noise of the same law: summed outcome by outcome. Exchanging the datasets exchanges the
- * two shifts, so both directions are the same.
+ * @param {number} rate
+ * @returns {Noise}
+ */
+function ofDummies(rate) {
+  return { key: `clusters ${rate} 1`, count: 1, window: () => poissonWindow(rate) };
+}
+
+/**
+ * @param {Clusters} noise @param {number} count
+ * @returns {Noise}
+ */
+function ofClusters(noise, count) {
+  return { key: `clusters ${noise.rate} ${noise.sizes.join(" ")}`, count, window: () => noise.window() };
+}
+
+/**
+ * Return the shifts of people with this number of values, down before up. The order matters a little, since composition
+ * shortens after every step: it is the order of the Python package.
+ *
+ * @param {Noise[]} noises @param {number} levels
+ */
+export function shiftsOf(noises, levels) {
+  return noises.flatMap((noise) => {
+    const window = noise.window();
+    const count = noise.count * levels;
+    return [
+      { loss: PrivacyLoss.ofShift(window, -1), count },
+      { loss: PrivacyLoss.ofShift(window, 1), count },
+    ];
+  });
+}
+
+/**
+ * One shift up and one down, summed by outcome. Exchanging the datasets exchanges the two shifts, so both directions are
+ * equal.
  *
  * @param {import("./window.js").Window} window
  */
-function ofOneLaw(window) {
+function ofOneValue(window) {
   const up = PrivacyLoss.ofShift(window, 1);
   const down = PrivacyLoss.ofShift(window, -1);
-  return { exact: true, delta: (/** @type {number} */ epsilon) => Math.min(1, down.deltaWith(up, epsilon)) };
-}
-
-/**
- * One shift up and one down on every level. Hash functions do not matter: the worst case is that no message fits two
- * values (docs/proofs/hashed-histogram.md), so this is an upper bound.
- *
- * @param {import("./window.js").Window} window @param {number} levels
- */
-function ofLevels(window, levels) {
-  if (levels === 1) return { ...ofOneLaw(window), exact: false };
-  const losses = [PrivacyLoss.ofShift(window, -1), PrivacyLoss.ofShift(window, 1)];
-  const loss = composed(losses.map((one) => ({ loss: one, count: levels })), NEGLIGIBLE);
-  return { exact: false, delta: (/** @type {number} */ epsilon) => Math.min(1, loss.delta(epsilon)) };
-}
-
-/**
- * Four shifts, one up and one down of each law, of the larger noise first, and down before up. Equal laws are counted.
- *
- * @param {Clusters} pairs @param {Clusters} lone @param {number} resolution
- */
-function ofTwoLaws(pairs, lone, resolution) {
-  const ordered = [pairs, lone].sort((one, other) => other.mean - one.mean || other.variance - one.variance);
-  const different = pairs.equals(lone) ? [pairs] : ordered;
-  const shifts = different.flatMap((law) => {
-    const window = law.window();
-    return [
-      { loss: PrivacyLoss.ofShift(window, -1), count: 2 / different.length },
-      { loss: PrivacyLoss.ofShift(window, 1), count: 2 / different.length },
-    ];
-  });
-  const loss = composed(shifts, resolution);
-  return { exact: false, delta: (/** @type {number} */ epsilon) => Math.min(1, loss.delta(epsilon)) };
+  return { delta: (/** @type {number} */ epsilon) => Math.min(1, down.deltaWith(up, epsilon)) };
 }

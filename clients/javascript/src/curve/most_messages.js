@@ -33,8 +33,8 @@ export function seldomEnough(delta) {
  * @param {import("./curve.js").Asked} task
  */
 export function chanceOfMore(task) {
-  // one message for the answer, and with coins one for each value at most
-  if (task.law.kind === "coin" && task.mostMessages >= 1 + task.values) return 0;
+  // a message for each value of the person, and with coins at most one for each value of the task
+  if (task.law.kind === "coin" && task.mostMessages >= task.levels + task.values) return 0;
   const cumulant = messagesCumulant(task);
   let least = 0;
   for (const tilt of TILTS) {
@@ -53,9 +53,9 @@ export function chanceOfMore(task) {
 function messagesCumulant({ users, values, levels, law }) {
   if (law.kind === "coin") {
     const { value: probability } = law.probability;
-    if (!law.leavesOut) return (tilt) => tilt + values * Math.log1p(probability * Math.expm1(tilt));
+    if (!law.leavesOut) return (tilt) => levels * tilt + values * Math.log1p(probability * Math.expm1(tilt));
     // every value but those that are missing
-    return (tilt) => tilt + values * (tilt + Math.log1p(probability * Math.expm1(-tilt)));
+    return (tilt) => levels * tilt + values * (tilt + Math.log1p(probability * Math.expm1(-tilt)));
   }
   if (law.kind === "hashed") {
     const dummies = (law.dummies.rate.value * law.buckets * levels) / users;
@@ -64,8 +64,8 @@ function messagesCumulant({ users, values, levels, law }) {
   const share = values / users;
   if ("dummies" in law.laws) {
     const { value: rate } = law.laws.dummies.rate;
-    return (tilt) => tilt + share * rate * Math.expm1(tilt);
+    return (tilt) => levels * tilt + share * rate * Math.expm1(tilt);
   }
   const [pairs, lone] = [law.laws.pairs, law.laws.lone].map((one) => new Clusters(one.rate.value, one.sizeWeights));
-  return (tilt) => tilt + share * (pairs.cumulant(2 * tilt) + lone.cumulant(tilt));
+  return (tilt) => levels * tilt + share * (pairs.cumulant(2 * tilt) + lone.cumulant(tilt));
 }
