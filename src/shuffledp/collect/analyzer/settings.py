@@ -19,7 +19,7 @@ from shuffledp.collect.server.settings import (
     warn_of_shared_keys,
 )
 from shuffledp.collect.store import TallyStore, open_tally_store
-from shuffledp.collect.task import AnswersElsewhere, Task
+from shuffledp.collect.task import AnswersElsewhere, Series, Task
 from shuffledp.collect.web.sessions import Sessions
 from shuffledp.errors import DataError, ParameterError
 from shuffledp.ledger import Ledger
@@ -59,6 +59,7 @@ class Settings:
     operators: hashes of the tokens with which operators sign in to the console.
     sessions: the open sessions of operators.
     block: words that no page or file shows.
+    series: the series whose rounds are among the tasks, for pages that compare rounds.
     """
 
     served: Sequence[Served]
@@ -74,6 +75,7 @@ class Settings:
     sessions: Sessions = field(default_factory=Sessions)
     pause_after_wrong: float = PAUSE_AFTER_WRONG
     block: Blocklist | None = None
+    series: Sequence[Series] = ()
 
     @property
     def shown(self) -> TallyStore:
