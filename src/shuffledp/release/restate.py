@@ -12,6 +12,7 @@ from dataclasses import replace
 from shuffledp.errors import DataError
 from shuffledp.estimators.base import Restating, around_estimates
 from shuffledp.histogram.estimate import Estimate
+from shuffledp.histogram.labels import HIDDEN
 from shuffledp.histogram.ordered_estimate import OrderedEstimate
 from shuffledp.protocols.protocol import HistogramProtocol
 from shuffledp.protocols.ranges import Ranges
@@ -28,7 +29,9 @@ def restated(estimate: Estimate, protocol: HistogramProtocol, *, beta: float) ->
     if estimate.adjusted or estimate.detection is not None or not isinstance(estimator, Restating):
         return None
     if estimator.false_positives and len(estimate) != protocol.bins:
-        return None  # some values were hidden or left out
+        return None  # some values were left out
+    if HIDDEN in estimate.labels.tolist():
+        return None  # the sum of several bins
     try:
         per_bin, simultaneous = around_estimates(
             estimate.counts,

@@ -131,8 +131,9 @@ def check_same_question(releases: Sequence[Release]) -> None:
             raise DataError("releases must count the same people: their conditions or caps differ")
         if each.estimate.bins != first.estimate.bins and not (each.estimate.reports_all and first.estimate.reports_all):
             raise DataError("releases must have the same possible values: their numbers of values differ")
-    tasks = [each.asked["task"] for each in releases if each.collected and each.asked.get("batches") != 1]
-    if len(set(tasks)) < len(tasks):
+    tasks = [each.asked["task"] for each in releases if each.collected]
+    joined = {each.asked["task"] for each in releases if each.collected and each.asked.get("batches") != 1}
+    if any(tasks.count(task) > 1 for task in joined):
         raise DataError("releases of joined batches of one task share noise: use one release of each round")
 
 
