@@ -30,7 +30,6 @@ COMMANDS: dict[str, tuple[Callable[..., Any], str]] = {
     "run": (data.run, data.RUN_EXAMPLE),
     "lookup": (looking_up.lookup, looking_up.EXAMPLE),
     "trend": (over_time.trend, over_time.EXAMPLE),
-    "ledger": (budget.ledger, budget.EXAMPLE),
     "ledger": (ledgers.ledger, ledgers.EXAMPLE),
     "simulate": (data.simulate, data.SIMULATE_EXAMPLE),
     "demo": (data.demo, data.DEMO_EXAMPLE),
