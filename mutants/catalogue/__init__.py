@@ -11,6 +11,7 @@ from mutants.catalogue import (
     protocols,
     randomness,
     replays,
+    series,
 )
 
 MUTANTS = (
@@ -23,5 +24,6 @@ MUTANTS = (
     *ledger.MUTANTS,
     *collection.MUTANTS,
     *replays.MUTANTS,
+    *series.MUTANTS,
     *javascript.MUTANTS,
 )

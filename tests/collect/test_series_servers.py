@@ -1,5 +1,6 @@
 """Servers of a series: rounds open by the clock without a restart, and a report belongs to one round only."""
 
+import json
 import threading
 import time
 from collections import Counter
@@ -22,12 +23,14 @@ from shuffledp.collect.shuffler.app import make_app as shuffler_app
 from shuffledp.collect.shuffler.settings import Served, Settings
 from shuffledp.collect.simulation.crowd import send_crowd
 from shuffledp.collect.simulation.one_machine import OneMachine
+from shuffledp.collect.simulation.people import Question
 from shuffledp.collect.store import open_report_store, open_tally_store
-from shuffledp.errors import BudgetError, ParameterError, RefusedError
+from shuffledp.collect.task import series_of
+from shuffledp.errors import BrokenPromiseError, BudgetError, ParameterError, RefusedError
 from shuffledp.ledger import Ledger
 from tests.collect.chaos import wait_until
 from tests.collect.in_process import served
-from tests.collect.series import FIRST, WEEK, small_series
+from tests.collect.series import FIRST, WEEK, KeptSeries, small_series
 
 TOKEN = new_token()
 USERS = 20
@@ -240,6 +243,15 @@ def test_the_key_of_a_later_round_must_be_there(tmp_path):
         read_shuffler(kept, tmp_path, tmp_path / "empty")
 
 
+def test_a_false_series_is_not_served(tmp_path):
+    kept = small_series(rounds=3, **LOOSE)
+    plain = json.loads(kept.series.canonical) | {"total": {"epsilon": "1", "delta": "0.001"}}
+    false = KeptSeries(series_of(json.dumps(plain).encode()), kept.keys)
+    write_key(kept.keys[0][0], tmp_path / "shuffler.key")
+    with pytest.raises(BrokenPromiseError, match="3 rounds together"):
+        read_shuffler(false, tmp_path, tmp_path / "shuffler.key").check()
+
+
 @pytest.mark.slow
 def test_a_year_of_days_starts_quickly_with_few_threads(clock, tmp_path):
     """Each round has objects of its own only once it opens; no time is measured, but the work is counted."""
@@ -309,7 +321,8 @@ def test_four_rounds_with_real_servers_one_of_which_is_killed():
     On a busy machine a round may be missed: there are more rounds than are answered.
     """
     people, found = 60, {}
-    with OneMachine(people=people, rounds=40, period=4, users=people) as machine:
+    question = Question.of("Which theme?", ["dark", "light"])
+    with OneMachine(people=people, rounds=10, period=4, question=question) as machine:
         machine.wait_for_servers()
         series = machine.series
         wait_until(lambda: time.time() >= series.opens.timestamp(), what="the first round")
