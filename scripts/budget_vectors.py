@@ -7,7 +7,6 @@ computed from them.
 import json
 import math
 from collections.abc import Iterable, Iterator
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -36,11 +35,9 @@ def protocol_of(spending: Spending) -> ShuffledHistogram:
     claim, values = spending["guarantee"], spending["values_per_person"]
     guarantee = Guarantee(epsilon=float(claim["epsilon"]), delta=float(claim["delta"]), basis="claimed")
     bins, name = int(spending["values"]), spending["protocol"]["name"]
-    people = People(spending["users"], spending["honest_users"], bins, guarantee)
-    if name == HASHED and values > 1:
-        people = people._replace(levels=values, pieces=bins >> PARENT_BITS)
-    protocol = read_protocol(name, spending["protocol"]["parameters"], people)
-    return protocol if name == HASHED else replace(protocol, values_per_person=values)
+    pieces = bins >> PARENT_BITS if name == HASHED and values > 1 else None
+    people = People(spending["users"], spending["honest_users"], bins, guarantee, values, pieces=pieces)
+    return read_protocol(name, spending["protocol"]["parameters"], people)
 
 
 def total_of(answered: Iterable[Answered]) -> tuple[Composition, float]:

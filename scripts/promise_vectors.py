@@ -13,7 +13,7 @@ from typing import Any
 from shuffledp.accounting.curve import Guarantee
 from shuffledp.accounting.strength import MODERATE, STRONG, Strength
 from shuffledp.collect.task import schema
-from shuffledp.collect.task.guarantee import HASHED, People, check_promise, read_protocol, write_parameters
+from shuffledp.collect.task.guarantee import HASHED, RANGES, People, check_promise, read_protocol, write_parameters
 from shuffledp.errors import BrokenPromiseError
 from shuffledp.histogram.text_code import PARENT_BITS
 from shuffledp.noise.compound_poisson import SIZE_GRID
@@ -49,6 +49,17 @@ TEXTS: dict[str, tuple[int, int, int, int, float, float]] = {
     "texts on 64 levels": (64, 31, 10**5, 90_000, 4.0, 1e-8),
 }
 """Levels, symbols, users, honest users, and the guarantee that the noise is calibrated for."""
+
+
+SEVERAL: dict[str, tuple[tuple[str, ...], int, int, int, int, float, float]] = {
+    "two choices": (SIX, 2, 600, 500, 9, 1.0, 1e-6),
+    "five choices": (("dummy-poisson", "sparse", "hist"), 5, 10**5, 90_000, 47, 1.0, 1e-6),
+    "64 choices": (("dummy-poisson", "hist"), 64, 10**6, 10**6, 1000, 4.0, 1e-9),
+    "three levels": (("ranges",), 3, 10**6, 900_000, 161, 1.0, 1e-6),
+    "one level": (("ranges",), 1, 1000, 1000, 6, 0.5, 1e-6),
+    "20 levels": (("ranges",), 20, 10**6, 10**6, 2_000_000, 2.0, 1e-8),
+}
+"""Protocols, values per person, users, honest users, bins, and the guarantee that the noise is calibrated for."""
 
 
 def distribution(rate: float, *sizes: int) -> dict[str, Any]:
@@ -118,8 +129,7 @@ def protocol_of(vector: dict[str, Any], claim: dict[str, str]) -> ShuffledHistog
     """Return the protocol of a vector, for a claimed guarantee."""
     guarantee = Guarantee(epsilon=float(claim["epsilon"]), delta=float(claim["delta"]), basis="claimed")
     people = People(vector["users"], vector["honest_users"], int(vector["values"]), guarantee)
-    if "levels" in vector:
-        people = people._replace(levels=vector["levels"], pieces=vector["pieces"])
+    people = people._replace(values_per_person=vector.get("levels", 1), pieces=vector.get("pieces"))
     return read_protocol(vector["protocol"]["name"], vector["protocol"]["parameters"], people)
 
 
@@ -195,6 +205,29 @@ def made() -> Iterator[dict[str, Any]]:
         claim = {"epsilon": schema.decimal_text(epsilon), "delta": schema.decimal_text(delta)}
         vector = _vector(f"{HASHED}: {name}", HASHED, noise, users, honest, str(values), claim)
         yield {**vector, "levels": levels, "pieces": pieces}
+    yield from _several()
+
+
+def _several() -> Iterator[dict[str, Any]]:
+    """Yield the noise, people and claims of people with several values."""
+    for name, (protocols, each, users, honest, values, epsilon, delta) in SEVERAL.items():
+        claim = {"epsilon": schema.decimal_text(epsilon), "delta": schema.decimal_text(delta)}
+        target = Target(
+            users=users,
+            bins=values,
+            epsilon=epsilon,
+            delta=delta,
+            honest_users=honest,
+            values_per_person=each,
+            padding_bins=0,
+        )
+        for protocol in protocols:
+            nodes = protocol == RANGES
+            kept = "dummy-poisson" if nodes else protocol
+            noise = write_parameters(kept, named(kept).make(target))  # type: ignore[arg-type]
+            noise = {"branching": 2, **noise} if nodes else noise
+            vector = _vector(f"{protocol}: {name}", protocol, noise, users, honest, values, claim)
+            yield {**vector, "levels": each}
 
 
 def _vector(

@@ -23,6 +23,17 @@ sys.path.insert(0, str(ROOT))
 
 from scripts.budget_vectors import budgets  # noqa: E402
 from scripts.promise_vectors import promises, strengths  # noqa: E402
+from scripts.set_vectors import (  # noqa: E402
+    AGES,
+    DEGREES,
+    FRUIT,
+    GROUPS,
+    MANY,
+    SIZES,
+    SPORTS,
+    corrupted_sets,
+    sets_vectors,
+)
 from scripts.text_vectors import (  # noqa: E402
     ADDRESSES,
     AS_TYPED,
@@ -72,6 +83,16 @@ TASKS: dict[str, tuple[str, int, Answers]] = {
     "text-alphabet": ("hashed", 1, ADDRESSES),
     "text-list": ("hashed", 2, SITES),
     "text-as-typed": ("hashed", 1, AS_TYPED),
+    "ranges": ("ranges", 1, AGES),
+    "ranges-one-level": ("ranges", 1, GROUPS),
+    "ranges-decimals": ("ranges", 2, DEGREES),
+    "ranges-sizes": ("ranges", 1, SIZES),
+    "ranges-many": ("ranges", 3, MANY),
+    "choices": ("hist", 1, FRUIT),
+    "choices-unbiased": ("hist-unbiased", 1, FRUIT),
+    "choices-dummy": ("dummy", 1, FRUIT),
+    "choices-sparse": ("sparse", 2, FRUIT),
+    "choices-poisson": ("dummy-poisson", 1, SPORTS),
 }
 """Protocol, number of shufflers and answers of each task."""
 
@@ -91,7 +112,8 @@ def made(name: str) -> Task:
     """Return a task with the keys above."""
     protocol, shufflers, answers = TASKS[name]
     places = [Place(f"https://s{at}.example", key(name, at).public) for at in range(shufflers)]
-    users = 10**6 if answers in (LARGE, ADDRESSES) else 200
+    large, middle = (LARGE, ADDRESSES, MANY), (AGES, SPORTS, FRUIT)
+    users = 10**6 if answers in large else 10**4 if answers in middle else 200
     return new_task(
         question="Which one do you use?",
         answers=answers,
@@ -397,7 +419,7 @@ def corrupted_tasks(tasks: dict[str, Task]) -> Iterator[dict[str, Any]]:
     for reason, cases in (("no-task", no_task), ("broken-promise", broken)):
         for case, (content, says) in cases.items():
             yield {"name": case, "content": content, "reason": reason, "says": says}
-    for case, content, reason, says in corrupted_texts(tasks):
+    for case, content, reason, says in [*corrupted_texts(tasks), *corrupted_sets(tasks)]:
         yield {"name": case, "content": content, "reason": reason, "says": says}
 
 
@@ -428,6 +450,7 @@ def vectors(folder: Path) -> dict[str, Any]:
         "numbers.json": numbers_vectors(),
         "answers.json": list(answers_vectors(tasks)),
         "texts.json": list(texts_vectors(tasks)),
+        "sets.json": list(sets_vectors(tasks)),
         "hashes.json": list(hashes_vectors()),
         "lists.json": lists_vectors(),
         "reports.json": list(reports_vectors(tasks)),

@@ -126,7 +126,7 @@ const { modulus, values, levels, given, rate, users, people } = asked;
 const family = new HashFamily({ modulus, values: BigInt(values), levels });
 const law = { rate: readNumber(rate, "rate"), sizeWeights: [2 ** 40] };
 const randomizer = hashedMessages(family, law, users);
-const own = levels === 1 ? given[0] : given.map(BigInt);
+const own = given.slice(0, levels).map(BigInt);
 results.messages = Array.from({ length: people }, () => shuffled(randomizer(own, 1000, SYSTEM), SYSTEM).map(Number));
 """
 

@@ -6,7 +6,7 @@ from functools import cache
 
 from shuffledp.collect.crypto.batch import Layer
 from shuffledp.collect.crypto.keys import KeyPair
-from shuffledp.collect.task import AnswerList, AnswerText, Place, Task
+from shuffledp.collect.task import AnswerChoices, AnswerEdges, AnswerList, AnswerText, Place, Task
 from shuffledp.collect.task.new_task import new_task
 from shuffledp.collect.task.schema import PieceAlphabet, PieceList
 from shuffledp.histogram.text_code import Step
@@ -42,6 +42,9 @@ def small_task(
     shufflers=1,
     answers=THEMES,
     texts=False,
+    edges="0:8:1",
+    quantiles=("0.5", "0.9"),
+    most=None,
     protocol="dummy-poisson",
     epsilon=1.0,
     delta=1e-6,
@@ -54,14 +57,21 @@ def small_task(
 ):
     """A task that is open for years; `addresses` is a tuple: shufflers, then the analyzer.
 
-    With `texts`, people type any short text.
+    With `texts`, people type any short text; with the protocol `ranges`, they give a number between `edges`; with
+    `most`, they choose this number of answers.
     """
+    if texts:
+        asked = text_answers()
+    elif protocol == "ranges":
+        asked = AnswerEdges(edges, list(quantiles))
+    else:
+        asked = AnswerList(list(answers)) if most is None else AnswerChoices(list(answers), most)
     keys = tuple(KeyPair.generate() for _ in range(shufflers + 1))
     addresses = addresses or tuple(f"http://127.0.0.1:{9 + at}" for at in range(shufflers + 1))
     places = [Place(address, key.public) for address, key in zip(addresses, keys, strict=True)]
     task = new_task(
         question="Which theme do you use?",
-        answers=text_answers() if texts else AnswerList(list(answers)),
+        answers=asked,
         users=users,
         honest_users=honest_users,
         epsilon=epsilon,

@@ -123,6 +123,38 @@ def test_texts(vector):
         assert values.tolist() == list(map(int, asked["values"])), asked
 
 
+@named("sets.json")
+def test_numbers_and_choices(vector):
+    """The bins by the rules of the wire format, written out, and the values by the sizes of the levels."""
+    found = task(vector["task"])
+    assert found.values_per_person == vector["values_per_person"]
+    for asked in vector["answers"]:
+        answer, bins = asked["answer"], asked["bins"]
+        if "tree" in vector:
+            assert [found.bin_of(answer)] == bins, asked
+            assert np.ravel(found.values_of(answer)).tolist() == asked["values"] == path(vector["tree"], *bins), asked
+            continue
+        listed, most = found.answers.values, found.answers.most
+        choices = [one for one in (answer if isinstance(answer, list) else [answer]) if one]
+        expected = {listed.index(one) if one in listed else len(listed) for one in choices} or {len(listed) + 1}
+        assert found.answers.bins_of(answer) == bins == sorted(expected), asked
+        padding = [len(listed) + 2 + at for at in range(most - len(bins))]
+        assert asked["values"] == (bins + padding if len(bins) <= most else None), asked
+        for _ in range(3):
+            (row,) = found.values_of(answer)
+            held = [value for value in row.tolist() if value >= 0]
+            assert set(held) <= set(bins)
+            assert len(held) == len(set(held)) == min(most, len(bins))
+
+
+def path(tree, leaf):
+    """The nodes above a leaf, from the top: each level is numbered after the levels above it."""
+    nodes = [leaf]
+    for _ in tree["level_sizes"][1:]:
+        nodes.insert(0, nodes[0] // tree["branching"])
+    return [node + sum(tree["level_sizes"][:level]) for level, node in enumerate(nodes)]
+
+
 @named("hashes.json")
 def test_hashes(vector):
     """The family and each hash, with the sums written out."""

@@ -6,7 +6,8 @@ import { checkText } from "./text_code.js";
 /**
  * The answers that a task counts.
  * @typedef {{kind: "list", values: string[]} | {kind: "range", start: number, stop: number}
- *   | {kind: "listed-at", address: string, sha256: string, size: number} | import("./text_code.js").AnswerText} Answers
+ *   | {kind: "listed-at", address: string, sha256: string, size: number} | import("./text_code.js").AnswerText
+ *   | import("./numbers.js").AnswerNumbers | import("./choices.js").AnswerChoices} Answers
  */
 
 /** What is counted of people whose answer is not listed, and of those who gave none; as every release names them. */
@@ -31,17 +32,17 @@ export function isBlank(text) {
 }
 
 /**
- * How many answers are listed.
- * @param {Answers} answers
+ * How many answers are listed, of a kind with one value for each person.
+ * @param {Extract<Answers, {kind: "list" | "range" | "listed-at"}>} answers
  */
 export function sizeOf(answers) {
-  if (answers.kind === "text") return 0;
   if (answers.kind === "range") return answers.stop - answers.start;
   return answers.kind === "list" ? answers.values.length : answers.size;
 }
 
 /**
- * Refuses answers that cannot be told apart, printed, found or named in messages.
+ * Refuses answers that cannot be told apart, printed, found or named in messages. What only numbers or choices have is
+ * checked with their places.
  * @param {Answers} answers
  */
 export function checkAnswers(answers) {
@@ -50,13 +51,18 @@ export function checkAnswers(answers) {
     if (answers.values.length > MOST_LISTED) {
       throw new TaskError("a task lists at most 100,000 answers: keep more in a file (kind listed-at)");
     }
+  } else if (answers.kind === "choices") {
+    checkValues(answers.values);
+    if (answers.values.length > MOST_LISTED) {
+      throw new TaskError(`a task lists at most 100,000 answers, got ${answers.values.length.toLocaleString("en")}`);
+    }
   } else if (answers.kind === "range") {
     if (answers.start >= answers.stop || answers.stop - answers.start > MOST_ANSWERS) {
       throw new TaskError("a range of answers needs start < stop, both below 2^53, and at most 2^32 - 2 numbers");
     }
   } else if (answers.kind === "text") {
     checkText(answers);
-  } else {
+  } else if (answers.kind === "listed-at") {
     checkAddress(answers.address, "the list of answers");
     if (!isHexadecimal(answers.sha256)) {
       throw new TaskError("the sha256 of a list of answers must be 64 hexadecimal digits, in small letters");

@@ -8,15 +8,14 @@ import { belowLarge } from "./randomness.js";
  * @param {import("./hash_family.js").HashFamily} family
  * @param {import("./parameters.js").ClusterLaw} law how many dummies of all people together fit each value
  * @param {number} users
- * @returns {import("./randomizer.js").Randomizer<number | bigint[]>}
+ * @returns {import("./randomizer.js").Randomizer<(number | bigint)[]>}
  */
 export function hashedMessages(family, law, users) {
   const dummies = new ClusterSampler(law, family.modulus * family.levels, users);
-  return (given, most, random) => {
-    const values = typeof given === "number" ? [BigInt(given)] : given;
+  return (values, most, random) => {
     const messages = values.map((value, level) => {
       const seed = belowLarge(family.seeds, random);
-      return family.message({ level, seed, bucket: family.bucket(seed, value) });
+      return family.message({ level, seed, bucket: family.bucket(seed, BigInt(value)) });
     });
     const number = messages.length + dummies.drawNumber(most, random);
     while (messages.length < Math.min(number, most + 1)) messages.push(belowLarge(family.messages, random));

@@ -6,10 +6,10 @@ import { MOST_BUCKETS, isPrime } from "./hash_family.js";
  * @typedef {import("./exact.js").Dyadic} Dyadic
  * @typedef {{rate: Dyadic, sizeWeights: number[]}} ClusterLaw clusters of size s have the weight sizeWeights[s - 1]
  * @typedef {{kind: "coin", probability: Dyadic, leavesOut: boolean}
- *   | {kind: "clusters", laws: {dummies: ClusterLaw} | {pairs: ClusterLaw, lone: ClusterLaw}}
+ *   | {kind: "clusters", laws: {dummies: ClusterLaw} | {pairs: ClusterLaw, lone: ClusterLaw}, branching?: number}
  *   | {kind: "hashed", buckets: number, dummies: ClusterLaw}} Law the noise: coins of every value, which add a message
  *   to it or leave one out, clusters of messages, or dummies with random hash functions and buckets; as many of them
- *   fit each value as the law says
+ *   fit each value as the law says. Nodes of a tree have its `branching`
  */
 
 /**
@@ -19,6 +19,7 @@ import { MOST_BUCKETS, isPrime } from "./hash_family.js";
  * @property {(parameters: Record<string, any>) => Law} read
  * @property {boolean} padded whether every report holds as many messages as any, so that its length tells nothing
  * @property {1 | 2} kinds of messages that each value has: one for it, and where there are two, one less for it
+ * @property {readonly string[]} answers the kinds of answers that it counts
  */
 
 /** Sizes of clusters have probabilities that are multiples of 2^-40: sums of them are exact in doubles. */
@@ -36,6 +37,10 @@ const MOST_WORK = 1e11;
 /** Of the clusters of a law: twice what the smallest epsilon needs. */
 const MOST_SIZES = 2 ** 15;
 
+/** The kinds of answers with one value of each person, and all kinds of listed answers. */
+const ONE_VALUE = ["list", "range", "listed-at"];
+const LISTED = [...ONE_VALUE, "choices"];
+
 /** Every protocol that a task can name. @type {Readonly<Record<string, Protocol>>} */
 export const PROTOCOLS = Object.freeze({
   hist: withCoins("missing_probability", { leavesOut: true }),
@@ -48,12 +53,25 @@ export const PROTOCOLS = Object.freeze({
     read: ({ dummies }) => ({ kind: "clusters", laws: { dummies: oneAtATime(dummies) } }),
     padded: false,
     kinds: 1,
+    answers: LISTED,
   },
   hashed: {
     fields: ["buckets", "dummies"],
     read: ({ buckets, dummies }) => ({ kind: "hashed", buckets: primeBuckets(buckets), dummies: oneAtATime(dummies) }),
     padded: false,
     kinds: 1,
+    answers: [...ONE_VALUE, "text"],
+  },
+  ranges: {
+    fields: ["branching", "dummies"],
+    read: ({ branching, dummies }) => ({
+      kind: "clusters",
+      laws: { dummies: oneAtATime(dummies) },
+      branching: wholeBranching(branching),
+    }),
+    padded: false,
+    kinds: 1,
+    answers: ["numbers"],
   },
 });
 
@@ -69,6 +87,7 @@ function withCoins(field, { leavesOut }) {
     read: (parameters) => ({ kind: "coin", probability: coin(parameters[field], field), leavesOut }),
     padded: true,
     kinds: 1,
+    answers: LISTED,
   };
 }
 
@@ -85,6 +104,7 @@ function withPairs() {
     }),
     padded: true,
     kinds: 2,
+    answers: LISTED,
   };
 }
 
@@ -92,13 +112,20 @@ function withPairs() {
  * The noise of a protocol, read once and exactly.
  * @param {string} name
  * @param {Record<string, any>} parameters
+ * @param {string} [kind] of the answers, which the protocol must be able to count
  * @returns {Law}
  */
-export function readLaw(name, parameters) {
+export function readLaw(name, parameters, kind) {
   if (!Object.hasOwn(PROTOCOLS, name)) {
     throw new TaskError(`a task's protocol must be one of ${Object.keys(PROTOCOLS).join(", ")}; got ${shown(name)}`);
   }
-  const { fields, read } = PROTOCOLS[name];
+  const { answers, fields, read } = PROTOCOLS[name];
+  if (kind !== undefined && !answers.includes(kind)) {
+    const possible = Object.keys(PROTOCOLS).filter((each) => PROTOCOLS[each].answers.includes(kind));
+    throw new TaskError(
+      `the protocol of a task with answers of kind ${kind} must be ${possible.join(", ")}, got ${name}`,
+    );
+  }
   if (!hasFields(parameters, fields)) {
     throw new TaskError(`the parameters of ${name} must be ${fields.join(" and ")}, and nothing else`);
   }
@@ -164,6 +191,12 @@ function primeBuckets(buckets) {
     throw new TaskError(`buckets must be a prime number up to ${MOST_BUCKETS}, got ${shown(buckets)}`);
   }
   return buckets;
+}
+
+/** @param {unknown} branching is compared with the number of intervals in numbers.js */
+function wholeBranching(branching) {
+  if (typeof branching !== "number") throw new TaskError(`branching must be a whole number, got ${shown(branching)}`);
+  return branching;
 }
 
 /** @param {any} written */

@@ -17,18 +17,18 @@ import { SYSTEM, coinDigits, heads, shuffled } from "./randomness.js";
 /** Drawing again is expected once in 10^13 people: whoever gets here has another task than was checked. */
 const MOST_TRIES = 100;
 
-/** Tables are made once for a task. @type {WeakMap<Task, Randomizer<number | bigint[]>>} */
+/** Tables are made once for a task. @type {WeakMap<Task, Randomizer<any>>} */
 const RANDOMIZERS = new WeakMap();
 
 /**
  * One person's messages for an answer, in random order: drawn anew where they are more than a report may hold, since to
  * leave out some would change the noise. Where reports are padded, some of them count for nothing.
  * @param {Task} task
- * @param {number | bigint[]} values the place of a listed answer, or the values of a text: those of `task.valuesOf`
+ * @param {import("./task.js").Values} given the values of an answer, as `task.valuesOf` returns them
  * @returns {Message[]}
  */
-export function messagesOf(task, values, random = SYSTEM) {
-  checkValues(task, values);
+export function messagesOf(task, given, random = SYSTEM) {
+  const values = checkedValues(task, given);
   let randomizer = RANDOMIZERS.get(task);
   if (randomizer === undefined) RANDOMIZERS.set(task, (randomizer = randomizerOf(task)));
   for (let tries = 0; tries < MOST_TRIES; tries++) {
@@ -42,18 +42,39 @@ export function messagesOf(task, values, random = SYSTEM) {
 }
 
 /**
+ * All values of one person, as a list.
  * @param {Task} task
- * @param {number | bigint[]} given
+ * @param {unknown} given
+ * @returns {number[] | bigint[]}
  */
-function checkValues(task, given) {
-  if (task.code === null) {
-    if (typeof given === "number" && Number.isInteger(given) && given >= 0 && given < task.values) return;
+function checkedValues(task, given) {
+  const kind = task.code === null ? "number" : "bigint";
+  const fits = (/** @type {any} */ value) =>
+    typeof value === kind && value >= 0 && value < task.values && isWhole(value);
+  if (task.levels === 1 && task.code === null && task.tree === null) {
+    if (fits(given)) return [/** @type {number} */ (given)];
     throw new ParameterError(`a place is a whole number from 0 to ${task.values - 1}`);
   }
-  const fits = (/** @type {unknown} */ value) => typeof value === "bigint" && value >= 0n && value < task.values;
   if (!Array.isArray(given) || given.length !== task.levels || !given.every(fits)) {
-    throw new ParameterError(`a text has ${task.levels} values, one on each level`);
+    throw new ParameterError(
+      task.code === null
+        ? `an answer has ${task.levels} values, whole numbers from 0 to ${task.values - 1}`
+        : `a text has ${task.levels} values, one on each level`,
+    );
   }
+  if (task.code === null && new Set(given).size !== given.length) {
+    throw new ParameterError("the values of an answer must differ: a value that is there twice would count twice");
+  }
+  const { tree } = task;
+  if (tree !== null && String(given) !== String(tree.path(given[given.length - 1] - tree.starts[tree.levels - 1]))) {
+    throw new ParameterError(`a number has ${task.levels} values, the nodes above its interval`);
+  }
+  return given;
+}
+
+/** @param {number | bigint} value */
+function isWhole(value) {
+  return typeof value === "bigint" || Number.isInteger(value);
 }
 
 /**
@@ -68,23 +89,23 @@ function randomizerOf(task) {
   if (law.kind === "coin") {
     const { leavesOut } = law;
     const digits = coinDigits(law.probability);
-    return (place, most, random) => withCoins(place, { values, digits, leavesOut, most }, random);
+    return (own, most, random) => withCoins(own, { values, digits, leavesOut, most }, random);
   }
   if ("dummies" in law.laws) {
     const dummies = new ClusterSampler(law.laws.dummies, values, users);
-    return (place, most, random) => [place, ...dummies.draw(most, random)];
+    return (own, most, random) => [...own, ...dummies.draw(most, random)];
   }
   const [pairs, lone] = [law.laws.pairs, law.laws.lone].map((each) => new ClusterSampler(each, values, users));
-  return (place, most, random) => withPairs(place, pairs.draw(most, random), lone.draw(most, random));
+  return (own, most, random) => withPairs(own, pairs.draw(most, random), lone.draw(most, random));
 }
 
 /**
- * @param {number} place
+ * @param {number[]} own the values of the person
  * @param {{values: number, digits: Uint8Array, leavesOut: boolean, most: number}} noise
  * @param {RandomBytes} random
  */
-function withCoins(place, { values, digits, leavesOut, most }, random) {
-  const messages = [place];
+function withCoins(own, { values, digits, leavesOut, most }, random) {
+  const messages = [...own];
   for (let value = 0; value < values && messages.length <= most; value++) {
     if (heads(digits, random) !== leavesOut) messages.push(value);
   }
@@ -93,12 +114,12 @@ function withCoins(place, { values, digits, leavesOut, most }, random) {
 
 /**
  * 2j stands for +j and 2j + 1 for -j.
- * @param {number} place
+ * @param {number[]} own the values of the person
  * @param {number[]} pairs
  * @param {number[]} lone
  */
-function withPairs(place, pairs, lone) {
-  const messages = [2 * place];
+function withPairs(own, pairs, lone) {
+  const messages = own.map((value) => 2 * value);
   for (const value of pairs) messages.push(2 * value, 2 * value + 1);
   for (const value of lone) messages.push(2 * value + 1);
   return messages;

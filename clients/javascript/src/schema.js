@@ -95,7 +95,7 @@ const pieces = kindsOf("alphabet or list", {
   alphabet: { characters: text, width: whole },
   list: { values: listOf(text) },
 });
-const answers = kindsOf("list, range, listed-at or text", {
+const answers = kindsOf("list, range, listed-at, text, numbers or choices", {
   list: { values: listOf(text) },
   range: { start: whole, stop: whole },
   "listed-at": { address: text, sha256: text, size: whole },
@@ -105,6 +105,8 @@ const answers = kindsOf("list, range, listed-at or text", {
     pieces,
     normalisation: listOf(oneOf("trim, lower, query or slash", ["trim", "lower", "query", "slash"])),
   },
+  numbers: { edges: text, quantiles: listOf(text) },
+  choices: { values: listOf(text), most: whole },
 });
 const server = fieldsOf({ address: text, key: text });
 

@@ -1,10 +1,12 @@
-import { Places, readList, sizeOf } from "./answers.js";
+import { OTHER, Places, readList, sizeOf } from "./answers.js";
 import { sha256, toHexadecimal } from "./bytes.js";
 import { canonicalBytes } from "./canonical.js";
+import { ChoicePlaces } from "./choices.js";
 import { DataError, ParameterError, TaskError } from "./errors.js";
 import { VERSION, checkFigures, readMoment } from "./figures.js";
 import { readGuarantee } from "./guarantee.js";
 import { HashFamily } from "./hash_family.js";
+import { NumberPlaces } from "./numbers.js";
 import { PROTOCOLS, readLaw } from "./parameters.js";
 import { checkForm } from "./schema.js";
 import { parseStrictly } from "./strict_json.js";
@@ -12,7 +14,8 @@ import { TextCode, writtenAs } from "./text_code.js";
 
 /** @typedef {import("./figures.js").Place} Place */
 /** @typedef {number | bigint} Message a bigint in tasks with hashed messages, which may be larger than 2^53 */
-/** @typedef {"not-listed" | import("./text_code.js").WhyOther} WhyOther why an answer is counted as (other) */
+/** @typedef {"not-listed" | "not-a-number" | import("./text_code.js").WhyOther} WhyOther why an answer is (other) */
+/** @typedef {number | number[] | bigint[]} Values of one person: a place, places, nodes, or those of a text */
 
 /** What HPKE adds to a text: the sender's public key, and the tag of AES-GCM. */
 export const SEALING_BYTES = 48;
@@ -30,7 +33,7 @@ export const MOST_TASK_BYTES = 64 * 2 ** 20;
 
 /** A question, who may answer what, the noise, and the servers with their keys. `readTask` makes them. */
 export class Task {
-  /** @type {Places | null} */
+  /** @type {Places | NumberPlaces | null} */
   #places = null;
 
   /**
@@ -72,15 +75,32 @@ export class Task {
     /** @type {Place} */
     this.analyzer = plain.analyzer;
     /** The noise, exactly. */
-    this.law = readLaw(this.protocol.name, this.protocol.parameters);
-    /** The code that cuts texts into pieces; null where answers are listed. */
+    this.law = readLaw(this.protocol.name, this.protocol.parameters, this.answers.kind);
+    /** The code that cuts texts into pieces; null for other answers. */
     this.code = this.answers.kind === "text" ? new TextCode(this.answers) : null;
-    /** Values of an answer: one on each level of a text. */
-    this.levels = this.code?.levels ?? 1;
+    this.#places = this.#placesInFile();
+    /** The edges between intervals of numbers; null for other answers. */
+    this.edges = this.#places instanceof NumberPlaces ? this.#places.edges : null;
+    /** The tree over these intervals; null for other answers. */
+    this.tree = this.#places instanceof NumberPlaces ? this.#places.tree : null;
+    /** The number of values of one person: one on each level of a text or of a tree, the most choices, or 1. */
+    this.levels = this.code?.levels ?? this.tree?.levels ?? this.#choices?.most ?? 1;
     /** The hash functions; null where messages are not hashed. */
     this.family = this.#hashFamily();
-    if (this.answers.kind === "list") this.#places = new Places(this.answers.values);
-    if (this.answers.kind === "range") this.#places = new Places(this.answers);
+  }
+
+  /** The places of answers that are in the task itself. */
+  #placesInFile() {
+    const { answers, law } = this;
+    if (answers.kind === "list") return new Places(answers.values);
+    if (answers.kind === "range") return new Places(answers);
+    if (answers.kind === "choices") return new ChoicePlaces(answers);
+    if (answers.kind !== "numbers") return null;
+    return new NumberPlaces(answers, /** @type {{branching: number}} */ (law).branching);
+  }
+
+  get #choices() {
+    return this.#places instanceof ChoicePlaces ? this.#places : null;
   }
 
   #hashFamily() {
@@ -88,13 +108,18 @@ export class Task {
       const [modulus, pieces] = [this.law.buckets, this.code?.symbols];
       return new HashFamily({ modulus, values: BigInt(this.values), pieces, levels: this.levels });
     }
-    if (this.code === null) return null;
-    throw new TaskError(`the protocol of a task with answers of kind text must be hashed, got ${this.protocol.name}`);
+    return null;
   }
 
-  /** Places of answers: those of the task, (other) and (none). Of texts: how many values each level has. */
+  /**
+   * The number of values that messages are made of: the answers of the task, (other) and (none). Of texts, the values
+   * of each level; of numbers, the nodes of the tree; of choices, also the padding bins.
+   */
   get values() {
-    return this.code === null ? sizeOf(this.answers) + 2 : Number(this.code.values); // exact: at most 2^14 times 2^48
+    const { answers } = this;
+    if (answers.kind === "text") return Number(this.code?.values); // exact: at most 2^14 times 2^48
+    if (answers.kind === "numbers") return Number(this.tree?.nodes);
+    return answers.kind === "choices" ? Number(this.#choices?.size) : sizeOf(answers) + 2;
   }
 
   /** Kinds of messages of each value: with two of them 2j is one for the value j, and 2j + 1 one less for it. */
@@ -154,7 +179,7 @@ export class Task {
     if (this.answers.kind === "listed-at") this.#places = new Places(await readList(this.answers, content));
   }
 
-  /** @returns {Places} */
+  /** @returns {Places | NumberPlaces} */
   #known() {
     if (this.#places !== null) return this.#places;
     if (this.code !== null) throw new ParameterError("the answers of this task are texts, which have no places");
@@ -163,13 +188,16 @@ export class Task {
   }
 
   /**
-   * What a person's messages are made of: the place of an answer, or the values of a text on all levels. It never fails
-   * because of the answer.
+   * What a person's messages are made of: the place of an answer, the values of a text on all levels, the nodes above a
+   * number, or the places of choices, of which a random subset is taken if they are too many. It never fails because of
+   * the answer.
    * @param {unknown} answer
-   * @returns {Promise<number | bigint[]>}
+   * @returns {Promise<Values>}
    */
   async valuesOf(answer) {
-    return this.code === null ? this.placeOf(answer) : this.code.valuesOf(answer);
+    if (this.code !== null) return this.code.valuesOf(answer);
+    if (this.#choices !== null) return this.#choices.reportedPlaces(answer);
+    return this.tree === null ? this.placeOf(answer) : this.tree.path(this.placeOf(answer));
   }
 
   /**
@@ -189,11 +217,14 @@ export class Task {
    */
   whyOther(answer) {
     if (this.code !== null) return this.code.whyOther(answer);
-    return this.placeOf(answer) === this.values - 2 ? "not-listed" : null;
+    if (this.edges !== null) return this.placeOf(answer) === this.edges.intervals ? "not-a-number" : null;
+    const places = this.#choices === null ? [this.placeOf(answer)] : this.#choices.placesOf(answer);
+    return places.some((place) => this.labelOf(place) === OTHER) ? "not-listed" : null;
   }
 
   /**
-   * Whether an answer is counted as (other): it is not listed, or a text that is too long or has other characters.
+   * Whether an answer is counted as (other): it is not listed, is no number, or is a text that is too long or has other
+   * characters. Of choices, whether one of them is.
    * @param {unknown} answer
    */
   countsAsOther(answer) {
@@ -201,7 +232,7 @@ export class Task {
   }
 
   /**
-   * Where an answer is counted; every answer has a place.
+   * Where an answer is counted, or one choice; every answer has a place.
    * @param {unknown} answer null, undefined and an empty text are no answer
    */
   placeOf(answer) {
@@ -217,16 +248,21 @@ export class Task {
   }
 
   /**
-   * What a message stands for: one for an answer, or one less for it; null if it counts for nothing. A hashed message
-   * fits many answers: `hashOf` says what it is.
+   * What a message stands for: one for an answer, or one less for it; null if it counts for nothing. The answer may be
+   * a range of numbers, with (other) and (none) as further parts after commas. A hashed message fits many answers:
+   * `hashOf` says what it is.
    * @param {Message} message
-   * @returns {{label: string, less: boolean} | null}
+   * @returns {{label: string | null, less: boolean} | null} the label of a padding bin is null
    */
   meaningOf(message) {
     if (this.family !== null) throw new ParameterError("a hashed message fits many answers: use hashOf");
     const number = Number(message);
     if (this.padded && number === this.nothing) return null;
-    return { label: this.labelOf(Math.floor(number / this.#kinds)), less: number % this.#kinds === 1 };
+    const [place, less] = [Math.floor(number / this.#kinds), number % this.#kinds === 1];
+    if (this.#places instanceof NumberPlaces) {
+      return { label: this.#places.labelOf(...this.#places.tree.leavesOf(place)), less };
+    }
+    return { label: this.#choices?.isPadding(place) ? null : this.labelOf(place), less };
   }
 
   /**

@@ -28,6 +28,7 @@ export async function check(load) {
   await checkNumbers(checks, load);
   await checkAnswers(checks, load, found);
   await checkTexts(checks, load, found);
+  await checkSets(checks, load, found);
   await checkHashes(checks, load);
   await checkReports(checks, load, found);
   await checkBatches(checks, load, found);
@@ -131,6 +132,36 @@ async function checkTexts(checks, load, found) {
   }
 }
 
+/** Answers of which one person has several values. */
+async function checkSets(checks, load, found) {
+  for (const { task: name, values_per_person: number, tree, answers } of await load("sets.json")) {
+    await checks.run(`sets.json: ${name}`, async () => {
+      const { task } = found(name);
+      same(task.levels, number, "number of values");
+      const { leaves, branching, sizes } = task.tree ?? {};
+      if (tree) same([leaves, branching, sizes], [tree.leaves, tree.branching, tree.level_sizes], "tree");
+      for (const { answer, bins, values } of answers) {
+        const what = `of ${JSON.stringify(answer)}`;
+        const other = bins.some((place) => task.labelOf(place) === "(other)");
+        same([task.countsAsOther(answer), task.whyOther(answer) !== null], [other, other], `(other) instead ${what}`);
+        const reported = await task.valuesOf(answer);
+        if (values !== null) same(reported, values, `values ${what}`);
+        else checkSubset(reported, bins, number);
+        if (!tree) continue;
+        same([task.placeOf(answer)], bins, `place ${what}`);
+        same(task.meaningOf(reported.at(-1)), { label: task.labelOf(bins[0]), less: false }, `meaning ${what}`);
+      }
+    });
+  }
+}
+
+/** So many of the places, each once. */
+function checkSubset(reported, places, number) {
+  const different = new Set(reported);
+  same([reported.length, different.size], [number, number], "size of the subset");
+  same(reported.every((place) => places.includes(place)), true, "subset");
+}
+
 async function checkHashes(checks, load) {
   for (const { name, buckets, values, pieces, levels, seeds, expanded, hashes } of await load("hashes.json")) {
     await checks.run(`hashes.json: ${name}`, () => {
@@ -190,7 +221,7 @@ async function checkBatches(checks, load, found) {
 
 /** What is sealed here is opened by the hops in their order, and by no other key, task or position. */
 async function checkSealing(task, keys) {
-  const messages = messagesOf(task, task.code === null ? task.values - 2 : await task.valuesOf("a"));
+  const messages = messagesOf(task, task.hasAnswers ? await task.valuesOf("a") : task.values - 2);
   const reportId = Uint8Array.from({ length: 16 }, (_, at) => at);
   const time = 500_000 * task.timePrecision;
   const sealed = await sealReport(task, messages, { reportId, time });

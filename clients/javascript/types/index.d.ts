@@ -58,7 +58,7 @@ export declare class Client {
   report(value: unknown): Promise<Uint8Array>;
   /**
    * Hands the report to the first shuffler; what failed before is sent again as the same bytes. No answer is null; one
-   * that the task does not list is counted as other.
+   * that the task does not list is counted as other. Several choices are a list of texts.
    *
    * @throws UnreachableError where nothing is lost and the same call later sends the same bytes
    * @throws RefusedError where that does not help; `reason` says why
@@ -112,10 +112,16 @@ export declare function readTask(source: Task | string | Uint8Array | ArrayBuffe
 export type Message = number | bigint;
 
 /**
- * Why an answer is counted as (other): it is not listed; or, of a text, it is not Unicode, has too many bytes, or has
- * characters or more pieces than the code allows.
+ * Why an answer is counted as (other): it is not listed; it is not a number; or, of a text, it is not Unicode, has too
+ * many bytes, or has characters or more pieces than the code allows.
  */
-export type WhyOther = "not-listed" | "not-unicode" | "too-long" | "not-in-code";
+export type WhyOther = "not-listed" | "not-a-number" | "not-unicode" | "too-long" | "not-in-code";
+
+/**
+ * The values of one person: the place of a listed answer; the places of choices, with padding bins; the nodes above a
+ * number; or the values of a text on all levels.
+ */
+export type Values = number | number[] | bigint[];
 
 /** The fraction numerator / 2^power, in lowest terms, and the double that it is. */
 export interface Dyadic {
@@ -139,6 +145,8 @@ export type Law =
   | {
       readonly kind: "clusters";
       readonly laws: { readonly dummies: ClusterLaw } | { readonly pairs: ClusterLaw; readonly lone: ClusterLaw };
+      /** The most children of a node, where numbers are counted in a tree. */
+      readonly branching?: number;
     }
   | { readonly kind: "hashed"; readonly buckets: number; readonly dummies: ClusterLaw };
 
@@ -155,6 +163,39 @@ export interface TextCode {
   readonly symbols: number;
   /** The symbols of an answer on all levels. */
   path(answer: unknown): number[];
+}
+
+/** Public edges between intervals of numbers, which are open at both ends. An edge belongs to the interval above it. */
+export interface Edges {
+  /** The number of edges. */
+  readonly number: number;
+  /** The number of intervals: one more. */
+  readonly intervals: number;
+  /** The text of an edge, numbered from 0. */
+  textOf(edge: number): string;
+  /** The interval that contains the number units * 10^power. */
+  intervalOf(number: { units: bigint; power: number }): number;
+  /** The name of an interval, or of the intervals from `first` to before `stop` together. */
+  labelOf(first: number, stop?: number): string;
+}
+
+/** The tree over the intervals, (other) and (none), in which numbers are counted. */
+export interface Tree {
+  readonly leaves: number;
+  readonly branching: number;
+  readonly levels: number;
+  /** The number of nodes without the root. */
+  readonly nodes: number;
+  /** The number of nodes of each level, from level 1 to the leaves. */
+  readonly sizes: readonly number[];
+  /** The number of the first node of each level. */
+  readonly starts: readonly number[];
+  /** The number of leaves of a node of each level, except for the last node. */
+  readonly widths: readonly number[];
+  /** The nodes that contain a leaf, one on each level. */
+  path(leaf: number): number[];
+  /** The first leaf of a node, and the leaf after its last. */
+  leavesOf(node: number): [number, number];
 }
 
 /** The public hash functions. */
@@ -186,6 +227,19 @@ export declare class Task {
           | { readonly kind: "alphabet"; readonly characters: string; readonly width: number }
           | { readonly kind: "list"; readonly values: readonly string[] };
         readonly normalisation: readonly Step[];
+      }
+    | {
+        readonly kind: "numbers";
+        /** The edges between intervals, in their one spelling, such as "0:120:1" or "0,18,65". */
+        readonly edges: string;
+        /** The shares of the quantiles that a release shows. */
+        readonly quantiles: readonly string[];
+      }
+    | {
+        readonly kind: "choices";
+        readonly values: readonly string[];
+        /** The most choices of one person that are counted. */
+        readonly most: number;
       };
   readonly protocol: { readonly name: string; readonly parameters: Readonly<Record<string, unknown>> };
   /** The noise, exactly. */
@@ -211,11 +265,18 @@ export declare class Task {
   /** The id in hexadecimal digits: what is pinned. */
   readonly name: string;
   readonly canonical: Uint8Array;
-  /** Places of answers: those of the task, (other) and (none). Of texts: how many values each level has. */
+  /**
+   * The number of values that messages are made of: the answers of the task, (other) and (none). Of texts, the number of
+   * values of each level; of numbers, the nodes of the tree; of choices, also the padding bins.
+   */
   readonly values: number;
-  /** The code that cuts texts into pieces; null where answers are listed. */
+  /** The code that cuts texts into pieces; null for other answers. */
   readonly code: TextCode | null;
-  /** Values of an answer: one on each level of a text, and one of a listed answer. */
+  /** The edges between intervals of numbers; null for other answers. */
+  readonly edges: Edges | null;
+  /** The tree over these intervals; null for other answers. */
+  readonly tree: Tree | null;
+  /** The number of values of one person: one on each level of a text or of a tree, the most choices, or 1. */
   readonly levels: number;
   /** The hash functions; null where messages are not hashed. */
   readonly family: HashFamily | null;
@@ -237,27 +298,34 @@ export declare class Task {
   readonly hasAnswers: boolean;
   /** Takes the file that the list of answers is kept in, if it has the right fingerprint; `loadAnswers` fetches it. */
   takeAnswers(content: Uint8Array): Promise<void>;
-  /** What a person's messages are made of: the place of an answer, or the values of a text on all levels. */
-  valuesOf(answer: unknown): Promise<number | bigint[]>;
+  /**
+   * What a person's messages are made of. Of more choices than are counted, a random subset is taken. It never fails
+   * because of the answer.
+   */
+  valuesOf(answer: unknown): Promise<Values>;
   /**
    * The text that is counted, to show before it is sent: an answer after the task's normalisation, "" for no answer,
    * null for text that is not Unicode. Listed answers are not changed.
    */
   normalised(answer: unknown): string | null;
-  /** Whether an answer is counted as (other); no answer is not. */
+  /** Whether an answer, or one of its choices, is counted as (other); no answer is not. */
   countsAsOther(answer: unknown): boolean;
   /** Why an answer is counted as (other); null if it is not. */
   whyOther(answer: unknown): WhyOther | null;
-  /** Where an answer is counted; every answer has a place, but in tasks with texts. */
+  /**
+   * Where an answer is counted, or one choice. Every answer has a place, except in tasks with texts. The places of
+   * numbers are the intervals, then (other), then (none).
+   */
   placeOf(answer: unknown): number;
   /** The answer that is counted at a place. */
   labelOf(place: number): string;
   /**
-   * What a message stands for: one for an answer, or one less for it; null if it counts for nothing.
+   * What a message stands for: one for an answer, or one less for it; null if it counts for nothing. The answer may be
+   * a range of numbers, with (other) and (none) as further parts after commas. The label of a padding bin is null.
    *
    * @throws ParameterError where messages are hashed, and so fit many answers: use `hashOf`
    */
-  meaningOf(message: Message): { label: string; less: boolean } | null;
+  meaningOf(message: Message): { label: string | null; less: boolean } | null;
   /** The level of a hashed message, the seed of its hash function, and its bucket; null where they are not hashed. */
   hashOf(message: Message): { level: number; seed: bigint; bucket: number } | null;
 }

@@ -10,7 +10,7 @@ Least squares makes the counts of all nodes consistent with each other and with 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache, partial
@@ -51,6 +51,9 @@ _BETA = 0.05
 """The failure probability of the error that chooses the noise of a curator."""
 
 TRUSTS = ("shuffler", "curator")
+
+CountNodes = Callable[[Target], DummyHistogram | LaplaceHistogram]
+"""Return the protocol with the least noise of one kind for a target."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -102,14 +105,16 @@ class Ranges(ShortRepr):
         return cls.for_target(target, branching=branching, trust=trust)
 
     @classmethod
-    def for_target(cls, target: Target, *, branching: int | None = None, trust: str = "shuffler") -> Self:
-        """Return the tree and the noise with the narrowest band for a target."""
+    def for_target(
+        cls, target: Target, *, branching: int | None = None, trust: str = "shuffler", dummies: str = "binomial"
+    ) -> Self:
+        """Return the tree and the noise with the narrowest band for a target; `dummies` are as in DummyHistogram."""
         one_of("trust", trust, TRUSTS)
         if target.values_per_person != 1:
             raise ParameterError("ranges are of exactly one value of each person: leave out values_per_person")
         leaves = target.cells
         trees = candidates(leaves) if branching is None else [Tree(leaves=leaves, branching=branching)]
-        made = cls._fewest_levels(trees, target, DummyHistogram)
+        made = cls._fewest_levels(trees, target, partial(DummyHistogram.for_target, dummies=dummies))
         if trust == "curator":
             return cls._with_curator(made, trees, target)
         if not made:
@@ -125,7 +130,7 @@ class Ranges(ShortRepr):
     @classmethod
     def _with_curator(cls, shuffled: list[Self], trees: list[Tree], target: Target) -> Self:
         """Return the protocol with the narrower band: shuffled noise, if it exists, or a curator's noise."""
-        curated = cls._fewest_levels(trees, target, LaplaceHistogram)
+        curated = cls._fewest_levels(trees, target, LaplaceHistogram.for_target)
         if shuffled and curated:
             # the tails of Laplace noise are heavier than normal
             least = normal_width(curated[0].tree, curated[0].nodes.noise, risk=_BETA)
@@ -134,24 +139,21 @@ class Ranges(ShortRepr):
         return min([*shuffled, *curated], key=lambda option: option.range_error(_BETA))
 
     @classmethod
-    def _fewest_levels(
-        cls, trees: list[Tree], target: Target, kind: type[DummyHistogram | LaplaceHistogram]
-    ) -> list[Self]:
+    def _fewest_levels(cls, trees: list[Tree], target: Target, count: CountNodes) -> list[Self]:
         """The lowest tree with nearly the smallest error, which has the fewest messages; None if no noise suffices."""
         options = []
         for tree in trees:
             with suppress(TooFewUsersError):
-                options.append(cls.with_tree(tree, target, kind))
+                options.append(cls.with_tree(tree, target, count))
         if not options:
             return []
         most = _NEARLY * min(option.deviation for option in options)
         return [min((o for o in options if o.deviation <= most), key=lambda option: option.tree.levels)]
 
     @classmethod
-    def with_tree(cls, tree: Tree, target: Target, kind: type[DummyHistogram | LaplaceHistogram]) -> Self:
-        """Return the protocol with the least noise of a kind for a tree."""
-        inner = replace(target, bins=tree.nodes, values_per_person=tree.levels, padding_bins=0)
-        nodes = kind.for_target(inner)
+    def with_tree(cls, tree: Tree, target: Target, count: CountNodes) -> Self:
+        """Return the protocol for a tree; `count` returns the one that counts its nodes."""
+        nodes = count(replace(target, bins=tree.nodes, values_per_person=tree.levels, padding_bins=0))
         return cls(bins=tree.leaves, branching=tree.branching, nodes=nodes, padding_bins=target.padding_bins or 0)
 
     @classmethod
@@ -280,18 +282,19 @@ class Ranges(ShortRepr):
         domain: Domain | None = None,
         edges: Sequence[Any] | None = None,
         ordered: int | None = None,
+        forged: bool = False,
     ) -> OrderedEstimate:
         """Estimate counts of values and ranges, the distribution function and quantiles, with bounds.
 
         `reports` is the number of people who reported, if fewer than `users`. `domain` gives the values their labels,
         and `edges` separate values that are intervals. The first `ordered` values are in order, by default all values;
-        others, such as a missing one, belong to no range.
+        others, such as a missing one, belong to no range. With `forged`, some reports may be forged, as in other
+        protocols.
         """
         beta, domain = failure_probability(beta), self._labelled(domain)
         ran = self.for_reports(reports)
-        # checks the number of messages and the guarantee
-        checked = ran.nodes.estimate(tally, beta=beta, reports=None if reports is None else ran.users)
-        ran = replace(ran, nodes=replace(ran.nodes, guarantee=checked.guarantee))
+        nodes, tally = ran.nodes.accept(tally, reports=None if reports is None else ran.users, forged=forged)
+        ran = replace(ran, nodes=nodes)
         statistic = ran.estimator.statistic(tally)
         counts = ran.estimator.point(statistic)
         per_bin, simultaneous = around_estimates(

@@ -173,7 +173,7 @@ def _lower(ours: Ranges, target: Target, most: float) -> Ranges | None:
     for levels in range(2, min(math.floor(most), ours.tree.levels) + 1):
         tree = Tree.with_levels(leaves=target.cells, levels=levels)
         with suppress(TooFewUsersError):
-            made.append(Ranges.with_tree(tree, target, DummyHistogram))
+            made.append(Ranges.with_tree(tree, target, DummyHistogram.for_target))
     few = [option for option in made if option.messages_per_user.expected <= most]
     return min(few, key=lambda option: option.deviation, default=None)
 

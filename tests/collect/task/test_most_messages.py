@@ -85,9 +85,9 @@ def number_distribution(protocol):
 
     Messages of one person, from the distributions of the noise instead of its cumulants.
     """
-    bins, users = protocol.bins, protocol.users
+    bins, users, own = protocol.bins, protocol.users, np.zeros(protocol.values_per_person)
     if isinstance(protocol, Histogram):
-        return np.concatenate([[0], binom.pmf(np.arange(bins + 1), bins, 1 - protocol.missing_probability)])
+        return np.concatenate([own, binom.pmf(np.arange(bins + 1), bins, 1 - protocol.missing_probability)])
     if hasattr(protocol, "pairs"):
         pairs, lone = (
             distribution.with_rate(distribution.rate * bins / users).window.pmf
@@ -95,13 +95,13 @@ def number_distribution(protocol):
         )
         doubled = np.zeros(2 * pairs.size - 1)
         doubled[::2] = pairs
-        return np.concatenate([[0], np.convolve(doubled, lone)])
+        return np.concatenate([own, np.convolve(doubled, lone)])
     if isinstance(protocol, HashedHistogram):
         dummies = protocol.dummies.rate * protocol.family.modulus * protocol.levels / users
         return np.concatenate([np.zeros(protocol.levels), poisson.pmf(np.arange(int(dummies) + 200), dummies)])
     if isinstance(protocol.noise, Binomial):
-        return np.concatenate([[0], binom.pmf(np.arange(bins + 1), bins, protocol.noise.probability)])
-    return np.concatenate([[0], protocol.noise.with_rate(protocol.noise.rate * bins / users).window.pmf])
+        return np.concatenate([own, binom.pmf(np.arange(bins + 1), bins, protocol.noise.probability)])
+    return np.concatenate([own, protocol.noise.with_rate(protocol.noise.rate * bins / users).window.pmf])
 
 
 @pytest.mark.parametrize("name", CODECS)

@@ -14,6 +14,7 @@ import pytest
 from shuffledp import DummyHistogram, Histogram
 from shuffledp.collect.client.client import messages_of
 from shuffledp.collect.task.guarantee import CODECS
+from shuffledp.collect.task.schema import kind_of
 from shuffledp.errors import ShuffledpError
 from shuffledp.noise import Binomial
 from tests.collect.task.test_most_messages import number_distribution
@@ -26,14 +27,24 @@ from tests.oracles.goodness import (
 )
 
 ANSWERS = ["dark", "light", "system", "something else", None]
+NUMBERS = [-5, 3, "7.5", 100, "something else", None]
+CHOICES = [["dark"], ["light", "system"], ["dark", "something else"], [], None]
 CALLS = 300
 
-every = pytest.mark.parametrize("name", CODECS)
+OF_CHOICES = [f"choices {name}" for name, codec in CODECS.items() if "choices" in codec.kinds]
+every = pytest.mark.parametrize("name", [*CODECS, *OF_CHOICES])
 
 
 def noisy_task(name):
     """A task with few people, who each send several messages."""
+    if name in OF_CHOICES:
+        return small_task(protocol=name.split()[1], users=300, delta=1e-3, epsilon=0.6, most=2).task
     return small_task(protocol=name, users=140, delta=1e-3, epsilon=0.6).task
+
+
+def answers_to(task):
+    """Answers of every kind, the last of them none."""
+    return {"numbers": NUMBERS, "choices": CHOICES}.get(kind_of(task.answers), ANSWERS)
 
 
 def sent_by(task, answer, seed, calls=CALLS):
@@ -47,13 +58,14 @@ def numbers(task, answer, seed, calls=CALLS):
 
 
 def test_which_protocols_are_padded():
-    assert {name for name in CODECS if not noisy_task(name).padded} == {"dummy-poisson", "hashed"}
+    assert {name for name in CODECS if not noisy_task(name).padded} == {"dummy-poisson", "hashed", "ranges"}
+    assert [name for name in OF_CHOICES if not noisy_task(name).padded] == ["choices dummy-poisson"]
 
 
 @every
 def test_the_first_shuffler_sees_one_number_or_one_distribution(name):
     task = noisy_task(name)
-    for seed, answer in enumerate(ANSWERS):
+    for seed, answer in enumerate(answers_to(task)):
         seen = np.array([len(sent) for sent in sent_by(task, answer, seed, calls=50 if task.padded else CALLS)])
         if task.padded:
             assert set(seen) == {task.most_messages}
@@ -70,7 +82,7 @@ def test_with_the_same_coins_every_answer_sends_the_same_number(name):
         [
             [
                 task.protocol.randomize(task.values_of(answer), rng=np.random.default_rng(seed)).size
-                for answer in ANSWERS
+                for answer in answers_to(task)
             ]
             for seed in range(100)
         ]
@@ -83,7 +95,7 @@ def test_with_the_same_coins_every_answer_sends_the_same_number(name):
 def test_the_number_has_its_distribution_for_every_answer(name):
     task = noisy_task(name)
     distribution = number_distribution(task.protocol)
-    for seed, answer in enumerate(("dark", None)):  # with the same coins all others send the same number
+    for seed, answer in enumerate((answers_to(task)[0], None)):  # with the same coins all others send the same number
         assert_distribution(numbers(task, answer, seed), 0, distribution)
 
 
@@ -93,7 +105,9 @@ def test_a_client_without_a_message_for_none_is_detected(name):
     task = noisy_task(name)
     fewer = numbers(task, None, 1, calls=2 * CALLS) - 1
     assert_not_distribution(fewer, 0, number_distribution(task.protocol))
-    assert same_distribution_p_value(numbers(task, "dark", 2, calls=2 * CALLS), fewer) <= FALSE_FAILURE_RATE
+    assert (
+        same_distribution_p_value(numbers(task, answers_to(task)[0], 2, calls=2 * CALLS), fewer) <= FALSE_FAILURE_RATE
+    )
 
 
 @pytest.mark.parametrize("name", ["hist", "hist-unbiased"])
@@ -110,7 +124,10 @@ def test_the_number_has_exactly_one_distribution(name):
 
 
 def holds(task, answer, messages):
-    """Whether the person's own message is among these."""
+    """Whether the person's own messages are among these."""
+    if task.values_per_person > 1:
+        (own,) = task.values_of(answer)
+        return {task.protocol.kinds * value for value in own.tolist() if value >= 0} <= set(messages)
     if task.protocol_used.name == "hashed":
         return task.protocol.family.count(np.array(messages), np.array([task.bin_of(answer)]))[0] >= 1
     return task.protocol.kinds * task.bin_of(answer) in messages
@@ -120,7 +137,7 @@ def holds(task, answer, messages):
 def test_clients_send_messages_of_the_protocol(name):
     task = noisy_task(name)
     rng = np.random.default_rng(5)
-    for answer in ANSWERS:
+    for answer in answers_to(task):
         for _ in range(20):
             sent = messages_of(task, answer, rng=rng)
             assert all(type(message) is int and 0 <= message < task.symbols for message in sent)

@@ -119,14 +119,16 @@ def test_texts_keep_their_own_code_points():
 @pytest.mark.parametrize(
     ("path", "value", "reason"),
     [
-        (("version",), 2, "version must be 1, got a task of version 2"),
+        (("version",), 3, "version must be 1 or 2, got a task of version 3"),
+        (("version",), 2, "the field `series` of a task of version 2 is missing"),
+        (("series",), {"id": "ab" * 32, "round": 1}, "a task of version 1 has no field `series`"),
         (("version",), "1", "`version` must be a whole number, got text"),
         (("question",), "  ", "the question must have 1 to 1,000 characters"),
         (("question",), "x" * 1001, "the question must have"),
         (("question",), 5, "`question` must be text, got a whole number"),
         (("question",), "\ud800", "not valid Unicode"),
         (("answers",), {"values": ["a"]}, "the field `kind` of `answers` is missing"),
-        (("answers",), {"kind": "set", "values": ["a"]}, "must be list, range, listed-at or text, got"),
+        (("answers",), {"kind": "set", "values": ["a"]}, "must be list, range, listed-at, text, numbers or choices"),
         (("answers", "values"), [], "a task needs at least one possible answer"),
         (("answers", "values"), ["a", "a"], "one is there twice"),
         (("answers", "values"), ["a", "(other)"], "(other) and (none) are answers of every task"),

@@ -1,15 +1,16 @@
 """The noise of a task: its exact parameters, and the privacy guarantee that they give.
 
 A task can name the protocols whose messages are single numbers. Only the parameters of the randomizer are written; the
-numbers of people and values are in the task.
+numbers of people and values are in the task. `ranges` is the only protocol for numbers: a tree over their intervals,
+and Poisson dummies for its nodes. The release makes the counts of the nodes consistent (protocols/ranges.py).
 
 The first shuffler and a network observer see the number of messages in each report, and they can read the releases. It
 is not enough that this number has the same distribution for every value. An attacker who knows that one person sent all
 possible dummies knows part of the noise. So a report is padded to `most_messages` with padding messages, which are not
 counted, and its length reveals nothing. Poisson dummies that come one at a time need no padding, each with a random
-value (`dummy-poisson`) or with a random seed and bucket (`hashed`). Given the numbers N_1, ..., N_n of dummies of all
-people, their sum S falls on all possible messages uniformly and independently. If every person sends k other messages,
-one for each level, and T is the tally of all messages, then
+value (`dummy-poisson`), node (`ranges`), or seed and bucket (`hashed`). Given the numbers N_1, ..., N_n of dummies of
+all people, their sum S falls on all possible messages uniformly and independently. If every person sends k other
+messages, one for each of their values, and T is the tally of all messages, then
 
     P_x(numbers, T) = P_x(T) P(numbers | S),
 
@@ -26,12 +27,15 @@ from typing import Any, NamedTuple, TypeVar
 from shuffledp.accounting.curve import Guarantee
 from shuffledp.accounting.rounding import PROMISED_DELTA
 from shuffledp.accounting.strength import Strength
-from shuffledp.collect.task.schema import exact_text, read_exact
+from shuffledp.collect.task.exact import exact_text, read_exact
+from shuffledp.collect.task.schema import AnswerChoices, AnswerEdges, Answers, AnswerText, kind_of
 from shuffledp.errors import BrokenPromiseError, ParameterError, ShuffledpError, TaskError
+from shuffledp.estimators.tree import Tree
 from shuffledp.formatting import share_at_most
 from shuffledp.histogram.hash_family import MOST_MODULUS, HashFamily, is_prime
 from shuffledp.noise import Binomial, CompoundPoisson
 from shuffledp.noise.compound_poisson import SIZE_GRID
+from shuffledp.protocols.ranges import Ranges
 from shuffledp.protocols.shuffled.dummy import DummyHistogram
 from shuffledp.protocols.shuffled.hashed import HashedHistogram
 from shuffledp.protocols.shuffled.histogram import Histogram
@@ -41,6 +45,9 @@ from shuffledp.validation import target_delta, target_epsilon
 
 HASHED = "hashed"
 """The name in the catalogue of the protocol for texts, and for many values."""
+
+RANGES = "ranges"
+"""The name of the protocol for numbers."""
 
 P = TypeVar("P", bound=ShuffledHistogram)
 Written = dict[str, Any]
@@ -55,29 +62,37 @@ _MOST_SIZES = 1 << 15
 class People(NamedTuple):
     """The numbers of people and values in a task, and the guarantee that it claims.
 
-    Texts have one value on each of several `levels`, and a parent of values has `pieces` of them; None for bins.
+    Each person has `values_per_person` different values of `bins`, the last `padding_bins` of which are no values. A
+    text has one value on each of several levels, and a parent of values has `pieces` of them; None for bins.
     """
 
     users: int
     honest_users: int
     bins: int
     guarantee: Guarantee
-    levels: int = 1
+    values_per_person: int = 1
+    padding_bins: int = 0
     pieces: int | None = None
 
     def make(self, kind: type[P], **noise: Any) -> P:
         """Make a protocol for these people."""
-        return kind(users=self.users, honest_users=self.honest_users, bins=self.bins, guarantee=self.guarantee, **noise)
+        settled = self._asdict()
+        del settled["pieces"]
+        return kind(**settled | noise)
+
+
+_ONE_VALUE = frozenset({"list", "range", "listed-at"})
+"""The kinds of answers with one bin for each person."""
 
 
 class Codec(NamedTuple):
-    """How parameters are written and read, whether reports are padded, and whether the protocol counts texts."""
+    """How parameters are written and read, whether reports are padded, and the kinds of answers that it counts."""
 
     fields: tuple[str, ...]
     write: Callable[[Any], Written]
     read: Callable[[Written, People], ShuffledHistogram]
     padded: bool = True
-    counts_texts: bool = False
+    kinds: frozenset[str] = _ONE_VALUE | {"choices"}
 
 
 def _distribution(distribution: CompoundPoisson) -> Written:
@@ -133,10 +148,20 @@ def _hashed(written: Written, people: People) -> HashedHistogram:
         raise TaskError(f"buckets must be a prime number up to {MOST_MODULUS}, got {buckets!r:.60}")
     return people.make(
         HashedHistogram,
-        family=HashFamily.of(modulus=buckets, values=people.bins, pieces=people.pieces, levels=people.levels),
+        family=HashFamily.of(
+            modulus=buckets, values=people.bins, pieces=people.pieces, levels=people.values_per_person
+        ),
         dummies=_one_at_a_time(written["dummies"]),
-        levels=people.levels,
+        levels=people.values_per_person,
+        values_per_person=1,
     )
+
+
+def _branching(written: Written, leaves: int) -> int:
+    branching = written.get("branching")
+    if type(branching) is not int or not 2 <= branching <= leaves:
+        raise TaskError(f"branching must be a whole number from 2 to the {leaves} intervals, got {branching!r:.60}")
+    return branching
 
 
 CODECS: dict[str, Codec] = {
@@ -166,10 +191,17 @@ CODECS: dict[str, Codec] = {
         write=lambda protocol: {"buckets": protocol.family.modulus, "dummies": _distribution(protocol.dummies)},
         read=_hashed,
         padded=False,
-        counts_texts=True,
+        kinds=_ONE_VALUE | {"text"},
+    ),
+    RANGES: Codec(
+        fields=("branching", "dummies"),
+        write=lambda ranges: {"branching": ranges.branching, "dummies": _distribution(ranges.nodes.noise)},
+        read=lambda written, people: people.make(DummyHistogram, noise=_one_at_a_time(written["dummies"])),
+        padded=False,
+        kinds=frozenset({"numbers"}),
     ),
 }
-"""The protocols of the catalogue that a task can name."""
+"""The protocols that a task can name: those of the catalogue with single numbers as messages, and ranges."""
 
 
 def is_padded(name: str) -> bool:
@@ -177,24 +209,58 @@ def is_padded(name: str) -> bool:
     return _codec(name).padded
 
 
-def write_parameters(name: str, protocol: ShuffledHistogram) -> Written:
+def write_parameters(name: str, protocol: ShuffledHistogram | Ranges) -> Written:
     """Return the parameters of a protocol as a task file has them."""
     return _codec(name).write(protocol)
 
 
+def possible_protocols(answers: Answers) -> list[str]:
+    """The names of the protocols for a kind of answers."""
+    return [name for name, codec in CODECS.items() if kind_of(answers) in codec.kinds]
+
+
+def tree_of(answers: AnswerEdges, written: Written) -> Tree:
+    """The tree over the intervals of numbers, (other) and (none)."""
+    leaves = answers.size + 2
+    return Tree(leaves=leaves, branching=_branching(written, leaves))
+
+
+def people_of(
+    answers: Answers, name: str, written: Written, *, users: int, honest_users: int, guarantee: Guarantee
+) -> People:
+    """Return the people of a task; refuse a protocol that is not for its kind of answers."""
+    people = People(users, honest_users, answers.size + 2, guarantee)
+    _codec(name)
+    if name not in (possible := possible_protocols(answers)):
+        kind, names = kind_of(answers), ", ".join(possible)
+        raise TaskError(f"the protocol of a task with answers of kind {kind} must be {names}, got {name}")
+    match answers:
+        case AnswerText(code=code):
+            return people._replace(bins=code.values, values_per_person=code.levels, pieces=code.symbols)
+        case AnswerEdges():
+            _check_fields(name, written)
+            tree = tree_of(answers, written)
+            return people._replace(bins=tree.nodes, values_per_person=tree.levels)
+        case AnswerChoices(most=most):
+            return people._replace(bins=people.bins + most, values_per_person=most, padding_bins=most)
+    return people
+
+
 def read_protocol(name: str, written: Written, people: People) -> ShuffledHistogram:
     """Return the protocol with these parameters for these people."""
-    codec = _codec(name)
-    if people.pieces is not None and not codec.counts_texts:
-        raise TaskError(f"the protocol of a task with answers of kind text must be {HASHED}, got {name}")
-    if not isinstance(written, dict) or set(written) != set(codec.fields):
-        raise TaskError(f"the parameters of {name} must be {' and '.join(codec.fields)}, and nothing else")
+    _check_fields(name, written)
     try:
-        return codec.read(written, people)
+        return _codec(name).read(written, people)
     except TaskError:
         raise
     except ShuffledpError as error:
         raise TaskError(f"the parameters of {name} cannot be used: {error}") from None
+
+
+def _check_fields(name: str, written: Written) -> None:
+    fields = _codec(name).fields
+    if not isinstance(written, dict) or set(written) != set(fields):
+        raise TaskError(f"the parameters of {name} must be {' and '.join(fields)}, and nothing else")
 
 
 def _codec(name: str) -> Codec:
@@ -241,14 +307,14 @@ def check_promise(
         raise BrokenPromiseError(
             f"the task claims delta={claimed.delta:g} at epsilon={claimed.epsilon:g}, "
             "but its parameters give "
-            f"{_rounded_up(reached)}, which is weaker"
+            f"{in_message(reached)}, which is weaker"
         )
     if at_most is not None:
         epsilon, delta = target_epsilon(at_most[0]), target_delta(at_most[1])
         allowed = _delta(protocol, epsilon, redrawn)
         if allowed > delta * (1 + PROMISED_DELTA):
             raise BrokenPromiseError(
-                f"the task gives delta={_rounded_up(allowed)} at epsilon={epsilon:g}, which is more "
+                f"the task gives delta={in_message(allowed)} at epsilon={epsilon:g}, which is more "
                 "than the "
                 f"{delta:g} that is allowed here"
             )
@@ -263,6 +329,6 @@ def _delta(protocol: ShuffledHistogram, epsilon: float, redrawn: float) -> float
         raise BrokenPromiseError(f"the privacy of its parameters cannot be computed: {error}") from None
 
 
-def _rounded_up(delta: float) -> str:
+def in_message(delta: float) -> str:
     """A delta in a message, spelled as in vectors/promises.json, such as 1e-06."""
     return f"{float(share_at_most(delta)):g}"

@@ -5,13 +5,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import datetime
 
-from shuffledp.collect.task.guarantee import CODECS, HASHED, is_padded, write_parameters
-from shuffledp.collect.task.schema import Answers, AnswerText, decimal_text
+from shuffledp.collect.task.guarantee import CODECS, HASHED, RANGES, is_padded, possible_protocols, write_parameters
+from shuffledp.collect.task.schema import AnswerChoices, AnswerEdges, Answers, AnswerText, decimal_text, kind_of
 from shuffledp.collect.task.task import BETA, VERSION, Admission, Claim, Named, Place, Task, moment_in_text
 from shuffledp.errors import ParameterError
 from shuffledp.estimators.hashed_values import MOST_VALUES
 from shuffledp.progress import Progress, quiet
 from shuffledp.protocols.catalogue import named
+from shuffledp.protocols.ranges import Ranges
+from shuffledp.protocols.shuffled.dummy import DummyHistogram
 from shuffledp.protocols.shuffled.hashed import HashedHistogram
 from shuffledp.protocols.shuffled.hashed_noise import DUMMIES
 from shuffledp.protocols.shuffled_histogram import ShuffledHistogram, most_messages
@@ -58,10 +60,24 @@ def new_task(
     if protocol is not None and protocol not in CODECS:
         raise ParameterError(f"protocol must be one of {', '.join(CODECS)} in a task, got {protocol!r}")
     answers.check()
-    bins = answers.code.values if isinstance(answers, AnswerText) else answers.size + 2
-    target = Target(users=users, bins=bins, epsilon=epsilon, delta=delta, honest_users=honest_users, padding_bins=0)
+    if protocol is not None and protocol not in (possible := possible_protocols(answers)):
+        raise ParameterError(
+            f"protocol must be {' or '.join(possible)} for answers of kind {kind_of(answers)}, got {protocol!r}"
+        )
+    target = Target(
+        users=users,
+        bins=answers.code.values if isinstance(answers, AnswerText) else answers.size + 2,
+        epsilon=epsilon,
+        delta=delta,
+        honest_users=honest_users,
+        values_per_person=(most := answers.most if isinstance(answers, AnswerChoices) else 1),
+        padding_bins=most if isinstance(answers, AnswerChoices) else 0,
+    )
+    made: ShuffledHistogram | Ranges
     if isinstance(answers, AnswerText):
-        name, made = _for_texts(target, answers, protocol=protocol, dummies=dummies)
+        name, made = HASHED, _for_texts(target, answers, dummies=dummies)
+    elif isinstance(answers, AnswerEdges):
+        name, made = RANGES, Ranges.for_target(target, dummies="poisson")
     else:
         name, made = _for_bins(target, protocol=protocol, progress=progress)
     task = Task(
@@ -72,7 +88,7 @@ def new_task(
         claim=Claim(decimal_text(epsilon), decimal_text(delta)),
         users=users,
         honest_users=target.honest,
-        most_messages=most_messages(made, delta=delta),
+        most_messages=most_messages(_sent(made), delta=delta),
         opening=moment_in_text(opens),
         closing=moment_in_text(closes),
         time_precision=time_precision,
@@ -98,10 +114,14 @@ def _for_bins(target: Target, *, protocol: str | None, progress: Progress) -> tu
                 "answers, or ask for any text"
             ) from None
         raise
-    hashed = _if_possible(HASHED, target) if protocol is None and target.bins <= MOST_VALUES else None
+    hashed = _if_possible(HASHED, target) if protocol is None and _may_be_hashed(target) else None
     if hashed is not None and _is_shorter(hashed, name, made, delta=target.delta):
         return HASHED, hashed
     return name, made
+
+
+def _may_be_hashed(target: Target) -> bool:
+    return target.bins <= MOST_VALUES and target.values_per_person == 1
 
 
 def _planned(target: Target, asked: PrivacySpec, *, progress: Progress) -> tuple[str, ShuffledHistogram]:
@@ -115,14 +135,18 @@ def _planned(target: Target, asked: PrivacySpec, *, progress: Progress) -> tuple
     return chosen.name, made
 
 
-def _for_texts(
-    target: Target, answers: AnswerText, *, protocol: str | None, dummies: float
-) -> tuple[str, ShuffledHistogram]:
-    """The protocol for texts, and its name."""
-    if protocol not in (None, HASHED):
-        raise ParameterError(f"protocol must be {HASHED} for answers of kind text, got {protocol!r}")
+def _for_texts(target: Target, answers: AnswerText, *, dummies: float) -> HashedHistogram:
+    """The protocol for texts."""
     code = answers.code
-    return HASHED, HashedHistogram.for_levels(target, levels=code.levels, pieces=code.symbols, dummies=dummies)
+    return HashedHistogram.for_levels(target, levels=code.levels, pieces=code.symbols, dummies=dummies)
+
+
+def _sent(made: ShuffledHistogram | Ranges) -> ShuffledHistogram:
+    """The protocol whose messages are sent."""
+    if not isinstance(made, Ranges):
+        return made
+    assert isinstance(made.nodes, DummyHistogram)
+    return made.nodes
 
 
 def _if_possible(name: str, target: Target) -> ShuffledHistogram | None:

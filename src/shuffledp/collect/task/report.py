@@ -21,7 +21,7 @@ from shuffledp.collect.crypto.batch import Layer
 from shuffledp.collect.crypto.hpke import info, public_key, seal, unseal
 from shuffledp.collect.crypto.keys import KeyPair
 from shuffledp.collect.reasons import Reason, Refused
-from shuffledp.collect.task import AnswerText, Phase, Task
+from shuffledp.collect.task import Phase, Task
 from shuffledp.collect.task.task import REPORT_HEAD_BYTES, SEALING_BYTES
 from shuffledp.errors import ParameterError
 
@@ -147,7 +147,7 @@ def cost(task: Task) -> Cost:
 def _milliseconds(task: Task, expected: float) -> float:
     """Randomize once, then seal the expected number of onions, and the report."""
     start = time.perf_counter()
-    task.protocol.randomize(task.answers.values_of(None) if isinstance(task.answers, AnswerText) else 0)
+    task.protocol.randomize(task.values_of(None) if task.has_answers else 0)
     once = time.perf_counter() - start
     start = time.perf_counter()
     for _ in range(_TIMED):

@@ -1,19 +1,16 @@
-"""The values in a task file: exact numbers, addresses, possible answers, and the check of the file's form.
+"""The values in a task file: addresses, possible answers, and the check of the file's form.
 
-- A number is exact: a float is written as the fraction m / 2^k that it is, as text such as 5161/2^13.
-- Answers are a list, a range of whole numbers, an external list identified by its SHA-256, or texts that nobody listed,
-  with the public code that cuts them into pieces. Every answer is counted: one that is not listed, or cannot be cut, as
-  (other), no answer as (none). If a person did not report because of their answer, the shuffler would learn something
-  about it.
+Answers are a list, a range of whole numbers, an external list identified by its SHA-256, texts that nobody listed with
+the public code that cuts them into pieces, numbers in intervals, or several choices from a list. Every answer is
+counted: one that is not listed, or cannot be cut, as (other), no answer as (none). If a person did not report because
+of their answer, the shuffler would learn something about it.
 """
 
 from __future__ import annotations
 
 import hashlib
-import math
 import re
 from collections.abc import Sequence
-from fractions import Fraction
 from functools import cached_property
 from ipaddress import IPv4Address, IPv6Address
 from typing import Any
@@ -24,49 +21,24 @@ import numpy as np
 from msgspec import inspect
 from numpy.typing import NDArray
 
+from shuffledp.collect.task.exact import decimal_text as decimal_text
+from shuffledp.collect.task.exact import exact_text as exact_text
+from shuffledp.collect.task.exact import read_decimal as read_decimal
+from shuffledp.collect.task.exact import read_exact as read_exact
+from shuffledp.collect.task.listed import MOST_LISTED, check_answers
+from shuffledp.collect.task.listed import NONE as NONE
+from shuffledp.collect.task.listed import OTHER as OTHER
+from shuffledp.collect.task.listed import AnswerNumbers as AnswerNumbers
+from shuffledp.collect.task.several import AnswerChoices as AnswerChoices
+from shuffledp.collect.task.several import AnswerEdges as AnswerEdges
 from shuffledp.errors import ParameterError, TaskError
-from shuffledp.histogram.domain import Domain
 from shuffledp.histogram.text_code import OTHER as OTHER_SYMBOL
 from shuffledp.histogram.text_code import Step, TextCode
-
-_WRITTEN = re.compile(r"(0|[1-9][0-9]{0,15})(?:/2\^([1-9][0-9]{0,3}))?")
-_DECIMAL = re.compile(r"(0|[1-9][0-9]{0,8})(\.[0-9]{1,30})?(e-[1-9][0-9]{0,2})?")
 
 
 def is_hexadecimal(text: str, digits: int = 64) -> bool:
     """Whether a text has this number of hexadecimal digits in small letters; a SHA-256 or a public key has 64."""
     return len(text) == digits and not set(text) - set("0123456789abcdef")
-
-
-def exact_text(number: float) -> str:
-    """Write a number that is not negative as numerator/2^k in lowest terms, or as a whole number."""
-    exact = Fraction(number)
-    power = exact.denominator.bit_length() - 1
-    return str(exact.numerator) if power == 0 else f"{exact.numerator}/2^{power}"
-
-
-def read_exact(text: str, *, name: str) -> float:
-    """Read the number that `exact_text` wrote; any other spelling is refused, since the task's id depends on it."""
-    found = _WRITTEN.fullmatch(text) if isinstance(text, str) else None
-    if found is None:
-        raise TaskError(f"{name} must be a whole number or a fraction such as 5161/2^13, as text; got {text!r:.60}")
-    number = math.ldexp(int(found[1]), -int(found[2] or 0))
-    if exact_text(number) != text:
-        raise TaskError(f"{name}={text!r} must be in lowest terms and have at most 53 binary digits")
-    return number
-
-
-def read_decimal(text: str, *, name: str) -> float:
-    """Read a decimal number such as 0.5 or 1e-6; its text is part of the task, and the nearest float is used."""
-    if not isinstance(text, str) or not _DECIMAL.fullmatch(text):
-        raise TaskError(f"{name} must be a decimal number as text, such as 0.5 or 1e-6; got {text!r:.60}")
-    return float(text)
-
-
-def decimal_text(number: float) -> str:
-    """Return the shortest decimal text of a number."""
-    text = repr(float(number)).replace("e-0", "e-")
-    return text.removesuffix(".0")
 
 
 _NAME = re.compile(r"(?!xn--)[a-z0-9_-]+(\.(?!xn--)[a-z0-9_-]+)*\.?", re.IGNORECASE)
@@ -108,13 +80,6 @@ def _is_host(host: str, *, in_brackets: bool) -> bool:
     return bool(_NAME.fullmatch(host))
 
 
-OTHER, NONE = "(other)", "(none)"
-MOST_LISTED = 100_000
-"""Answers in the task file itself: a longer list belongs in a file of its own."""
-
-_WHOLE = re.compile(r"-?(0|[1-9][0-9]{0,15})")
-"""A whole number as text, in its one spelling, with at most the digits of numbers below 2^53."""
-
 MOST_ANSWERS = 2**32
 """The numbers that messages can hold."""
 
@@ -126,7 +91,7 @@ class AnswerList(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag_fi
 
     def check(self) -> None:
         """Refuse answers that are equal or cannot be printed."""
-        _check_answers(self.values)
+        check_answers(self.values)
         if len(self.values) > MOST_LISTED:
             raise TaskError(f"a task lists at most {MOST_LISTED:,} answers: keep more in a file (kind listed-at)")
 
@@ -176,7 +141,7 @@ class AnswersElsewhere(msgspec.Struct, frozen=True, forbid_unknown_fields=True, 
             values = content.decode().removesuffix("\n").split("\n")
         except UnicodeDecodeError:
             raise TaskError("the list of answers is not UTF-8") from None
-        _check_answers(values)
+        check_answers(values)
         if len(values) != self.size:
             raise TaskError(f"the list has {len(values):,} answers, and the task says {self.size:,}")
         return values
@@ -253,59 +218,12 @@ class AnswerText(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag_fi
 _NO_TEXT = "\ud800"
 """No valid text, so its path is that of (other)."""
 
-Answers = AnswerList | AnswerRange | AnswersElsewhere | AnswerText
+Answers = AnswerList | AnswerRange | AnswersElsewhere | AnswerText | AnswerEdges | AnswerChoices
 
 
-def _check_answers(values: Sequence[str]) -> None:
-    if not values:
-        raise TaskError("a task needs at least one possible answer")
-    if len(set(values)) != len(values):
-        raise TaskError("the answers of a task must differ: one is there twice")
-    if {OTHER, NONE} & set(values):
-        raise TaskError(f"{OTHER} and {NONE} are answers of every task: leave them out of the list")
-    for value in values:
-        if not value.strip():
-            raise TaskError("an answer of a task must not be empty: no answer at all is (none)")
-        if any("\ud800" <= char <= "\udfff" for char in value) or "\n" in value or "\r" in value:
-            raise TaskError("an answer must be text of one line, without unpaired surrogates")
-
-
-class AnswerNumbers:
-    """The bins of answers: the values in their order, then (other), then (none)."""
-
-    def __init__(self, values: Sequence[str] | range) -> None:
-        self._values: Sequence[Any] = values
-        self._found = None if isinstance(values, range) else {value: at for at, value in enumerate(values)}
-        self.size = len(values) + 2
-
-    def bin_of(self, answer: Any) -> int:
-        """Return the bin of any answer: (none) for no answer or an empty text, (other) for one that is not listed."""
-        try:
-            if answer is None or (isinstance(answer, str) and not answer):
-                return self.size - 1
-            return self._known(answer)
-        except Exception:  # an object may fail to give its text; not reporting would reveal something
-            return self.size - 2
-
-    def _known(self, answer: Any) -> int:
-        other = self.size - 2
-        if self._found is not None:
-            return self._found.get(str(answer), other)
-        number = _whole(answer)
-        return other if number is None or number not in self._values else self._values.index(number)
-
-    @property
-    def domain(self) -> Domain:
-        """The labels of all bins."""
-        return Domain.of([*self._values, OTHER, NONE], in_order=isinstance(self._values, range))
-
-
-def _whole(answer: Any) -> int | None:
-    """The whole number that an answer, or its text, is."""
-    if isinstance(answer, str):
-        return int(answer) if _WHOLE.fullmatch(answer) else None
-    number = None if isinstance(answer, bool) else int(answer)
-    return number if number == answer else None
+def kind_of(answers: Answers) -> str:
+    """The kind of answers, as a task file names it."""
+    return str(type(answers).__struct_config__.tag)
 
 
 _JSON_TYPES = {
@@ -318,62 +236,69 @@ _JSON_TYPES = {
 }
 
 
-def check_form(value: Any, form: inspect.Type, path: str = "") -> None:
-    """Refuse JSON that does not have the form of a task, or of the part of a task at `path`."""
+def check_form(value: Any, form: inspect.Type, path: str = "", *, of: str = "a task") -> None:
+    """Refuse JSON that does not have the form of a task, or of the part of a task at `path`.
+
+    `of` is what the whole JSON is called in messages.
+    """
     match form:
         case inspect.IntType():
-            _check_type(value, int, path)
+            _check_type(value, int, path, of)
         case inspect.StrType():
-            _check_type(value, str, path)
+            _check_type(value, str, path, of)
         case inspect.DictType():
-            _check_type(value, dict, path)
+            _check_type(value, dict, path, of)
         case inspect.ListType():
-            _check_type(value, list, path)
+            _check_type(value, list, path, of)
             for at, part in enumerate(value):
-                check_form(part, form.item_type, f"{path}[{at}]")
+                check_form(part, form.item_type, f"{path}[{at}]", of=of)
         case inspect.EnumType():
-            _check_type(value, str, path)
+            _check_type(value, str, path, of)
             _check_choice(value, [str(one) for one in form.cls], path)
         case inspect.LiteralType():
-            _check_type(value, str, path)
+            _check_type(value, str, path, of)
             _check_choice(value, form.values, path)
         case inspect.UnionType():
-            _check_type(value, dict, path)
-            check_form(value, _tagged(value, form, path), path)
+            _check_type(value, dict, path, of)
+            check_form(value, _member(value, form, path), path, of=of)
         case inspect.StructType():
-            _check_type(value, dict, path)
-            _check_fields(value, form, path)
+            _check_type(value, dict, path, of)
+            _check_fields(value, form, path, of)
 
 
-def _check_type(value: Any, kind: type, path: str) -> None:
+def _check_type(value: Any, kind: type, path: str, of: str = "a task") -> None:
     if type(value) is kind:
         return
     wanted, got = _JSON_TYPES[kind], _JSON_TYPES.get(type(value), "a number")
-    raise TaskError(f"`{path}` must be {wanted}, got {got}" if path else f"a task must be {wanted}, got {got}")
+    raise TaskError(f"`{path}` must be {wanted}, got {got}" if path else f"{of} must be {wanted}, got {got}")
 
 
 def _check_choice(value: str, choices: Sequence[Any], path: str) -> None:
     if value not in choices:
-        raise TaskError(f"`{path}` must be {', '.join(choices[:-1])} or {choices[-1]}, got {value!r:.60}")
+        others = f"{', '.join(choices[:-1])} or " if len(choices) > 1 else ""
+        raise TaskError(f"`{path}` must be {others}{choices[-1]}, got {value!r:.60}")
 
 
-def _check_fields(value: dict[str, Any], form: inspect.StructType, path: str) -> None:
-    of = f"`{path}`" if path else "a task"
+def _check_fields(value: dict[str, Any], form: inspect.StructType, path: str, whole: str) -> None:
+    of = f"`{path}`" if path else whole
     types = {field.encode_name: field.type for field in form.fields}
     tag = {form.tag_field} if form.tag_field else set()
-    for name in types:
-        if name not in value:
-            raise TaskError(f"the field `{name}` of {of} is missing")
+    for field in form.fields:
+        if field.required and field.encode_name not in value:
+            raise TaskError(f"the field `{field.encode_name}` of {of} is missing")
     for name, part in value.items():
         if name in types:
-            check_form(part, types[name], f"{path}.{name}" if path else name)
+            check_form(part, types[name], f"{path}.{name}" if path else name, of=whole)
         elif name not in tag:
             raise TaskError(f"`{name:.60}` is no field of {of}")
 
 
-def _tagged(value: dict[str, Any], form: inspect.UnionType, path: str) -> inspect.StructType:
-    """The member of a union that the tag of an object names."""
-    members = {one.tag: one for one in form.types if isinstance(one, inspect.StructType)}
+def _member(value: dict[str, Any], form: inspect.UnionType, path: str) -> inspect.StructType:
+    """The member of a union that the tag of an object names, or the only one where nothing is the other choice."""
+    objects = [one for one in form.types if isinstance(one, inspect.StructType)]
+    if len(objects) == 1:
+        return objects[0]
+    members = {one.tag: one for one in objects}
     field = next(iter(members.values())).tag_field or ""
     if field not in value:
         raise TaskError(f"the field `{field}` of `{path}` is missing")

@@ -1,11 +1,11 @@
-// Shows the answers of a task: radio buttons, a search field if there are many, a field for numbers or for any text.
+// Shows the answers of a task: radio buttons, check boxes, a search field if there are many, a field for numbers or text.
 import { OTHER } from "/client/src/answers.js";
+import { checkBoxes } from "./check_boxes.js";
+import { decimalField } from "./decimal_field.js";
 import { element } from "./element.js";
+import { listed } from "./listed.js";
 import { printable } from "./printable.js";
 import { textField } from "./text_field.js";
-
-/** Most radio buttons; other answers are found by typing. */
-const MOST_SHOWN = 40;
 
 /** Most numbers that are shown as choices. */
 const MOST_NUMBERS = 12;
@@ -34,25 +34,48 @@ export function showAnswers(task) {
   const legend = /** @type {HTMLElement} */ (fieldset.querySelector("legend"));
   legend.textContent = printable(task.question);
   const none = choice("I would rather not say", () => null).label;
+  if (task.answers.kind === "choices") return severalChoices(task, legend);
   if (task.answers.kind === "text") {
-    fieldset.replaceChildren(legend, ...ownText(task), none);
+    fieldset.replaceChildren(legend, ...typed("The text above", textField(task, form)), none);
+  } else if (task.answers.kind === "numbers") {
+    fieldset.replaceChildren(legend, ...typed("The number above", decimalField(task, form)), none);
   } else {
-    fieldset.replaceChildren(legend, ...listed(task), choice("Another answer", () => OTHER).label, none);
+    fieldset.replaceChildren(legend, ...single(task), choice("Another answer", () => OTHER).label, none);
   }
   return { chosen, missing, forget: () => form.reset() };
 }
 
-/** @param {Task} task without texts */
-function listed(task) {
-  const { answers } = task;
-  const size = task.values - 2;
-  return answers.kind === "range" && size > MOST_NUMBERS ? numberField(answers) : choices(task, size);
+/** @param {Task} task with choices @param {HTMLElement} legend */
+function severalChoices(task, legend) {
+  const boxes = checkBoxes(task, form);
+  fieldset.replaceChildren(legend, ...boxes.parts);
+  fieldset.setAttribute("aria-describedby", boxes.described);
+  return {
+    chosen: () => {
+      const value = boxes.chosen();
+      return value === undefined ? null : { value };
+    },
+    missing: () => "Choose at least one answer first, or the last box.",
+    forget: () => form.reset(),
+  };
 }
 
-/** @param {Task} task with texts */
-function ownText(task) {
-  const field = textField(task, form);
-  const own = choice("The text above", field.written);
+/** @param {Task} task with one listed answer of each person */
+function single(task) {
+  const { answers } = task;
+  const size = task.values - 2;
+  if (answers.kind === "range" && size > MOST_NUMBERS) return numberField(answers);
+  const texts = Array.from({ length: size }, (_, place) => task.labelOf(place));
+  return listed(texts, (text) => choice(text, () => text).label, form);
+}
+
+/**
+ * A field with a radio button that is checked when something is typed.
+ * @param {string} text of the button
+ * @param {{parts: HTMLElement[], input: HTMLInputElement, written: () => string | undefined}} field
+ */
+function typed(text, field) {
+  const own = choice(text, field.written);
   field.input.addEventListener("input", () => {
     own.radio.checked = field.written() !== undefined;
   });
@@ -88,44 +111,6 @@ function choice(text, meaning) {
   meanings.set(radio, meaning);
   label.append(radio, element("span", { textContent: printable(text), dir: "auto" }));
   return { label, radio };
-}
-
-/** @param {Task} task @param {number} size */
-function choices(task, size) {
-  const texts = Array.from({ length: size }, (_, place) => String(task.labelOf(place)));
-  if (size <= MOST_SHOWN) return texts.map((text) => choice(text, () => text).label);
-  const list = element("div", { className: "choices" });
-  const found = element("p", { className: "soft", role: "status" });
-  const field = element("input", { type: "search", autocomplete: "off", spellcheck: false });
-  const wanted = `Find your answer among ${size.toLocaleString("en")}`;
-  const label = element("label", { className: "field", textContent: wanted });
-  label.append(field);
-  const fill = () => {
-    const typed = folded(field.value);
-    const matching = texts.filter((text) => folded(text).includes(typed));
-    const kept = [...list.children].filter((each) => each.querySelector(":checked"));
-    const keptTexts = kept.map((each) => each.textContent);
-    const fresh = matching.slice(0, MOST_SHOWN).filter((text) => !keptTexts.includes(printable(text)));
-    list.replaceChildren(...kept, ...fresh.map((text) => choice(text, () => text).label));
-    found.textContent = inWords(matching.length);
-  };
-  field.addEventListener("input", fill);
-  field.addEventListener("keydown", (event) => event.key === "Enter" && event.preventDefault());
-  form.addEventListener("reset", () => setTimeout(fill));
-  fill();
-  return [label, found, list];
-}
-
-/** @param {number} number */
-function inWords(number) {
-  if (number === 0) return "None of the answers has this in it. Choose “Another answer” if yours is not in the list.";
-  const all = number.toLocaleString("en");
-  return number > MOST_SHOWN ? `The first ${MOST_SHOWN} of ${all}: type to find others.` : `${all} found.`;
-}
-
-/** Text for searching: lower case, without accents. @param {string} text */
-function folded(text) {
-  return text.normalize("NFKD").replace(/\p{M}/gu, "").toLowerCase().trim();
 }
 
 /** @param {{start: number, stop: number}} range */

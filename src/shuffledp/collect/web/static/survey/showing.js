@@ -21,7 +21,7 @@ const at = (id) => /** @type {HTMLElement} */ (document.getElementById(id));
 
 /**
  * A report, with its messages and the answer if it was made just now.
- * @typedef {{messages: Message[] | null, report: Uint8Array, answer?: string | null}} Shown
+ * @typedef {{messages: Message[] | null, report: Uint8Array, answer?: string | string[] | null}} Shown
  */
 
 /**
@@ -33,7 +33,7 @@ export async function showReport(task, { messages, report, answer }) {
   at("inside").hidden = messages === null;
   at("inside-gone").hidden = messages !== null;
   if (messages !== null) showMessages(task, messages);
-  at("inside-text").textContent = answer && task.code ? `Your answer, as it is counted: ${textOf(task, answer)}` : "";
+  at("inside-text").textContent = answer ? countedAs(task, answer) : "";
   const layers = task.shufflers.length;
   at("sealed-words").textContent =
     `${report.length.toLocaleString("en")} bytes. Each message is encrypted for the analyzer` +
@@ -52,19 +52,44 @@ export function forgetReport() {
   at("inside-text").textContent = "";
 }
 
-/** @param {Task} task @param {string} answer */
-function textOf(task, answer) {
-  return task.countsAsOther(answer) ? "another answer" : printable(String(task.normalised(answer)));
+/**
+ * An answer that people type, or several choices, as it is counted; empty for other answers, which the messages name.
+ * @param {Task} task
+ * @param {string | string[]} answer
+ */
+function countedAs(task, answer) {
+  if (Array.isArray(answer)) return `Your choices: ${answer.map(named).join("; ")}`;
+  if (task.code === null && task.edges === null) return "";
+  return `Your answer, as it is counted: ${textOf(task, answer)}`;
 }
 
-/** If no made-up message was drawn, which is as likely for every answer. */
-const ALONE =
-  "One message: your answer. This time your device drew no made-up message, which happens to many people, whatever " +
-  "they answer. Your answer hides among the made-up messages of the others, with which it is shuffled.";
+/** @param {Task} task @param {string} answer */
+function textOf(task, answer) {
+  if (task.countsAsOther(answer)) return "another answer";
+  return task.edges === null ? printable(String(task.normalised(answer))) : task.labelOf(task.placeOf(answer));
+}
+
+/** An answer as the form names it. @param {string} label */
+function named(label) {
+  return CHOICES.get(label) ?? printable(label);
+}
+
+/** If no made-up message was drawn, which is as likely for every answer. @param {Task} task */
+function alone(task) {
+  const what = task.levels === 1 ? "One message: your answer" : `${task.levels} messages. ${own(task)}`;
+  return (
+    `${what}. This time your device drew no made-up message, which happens to many people, whatever they answer. Your ` +
+    "answer hides among the made-up messages of the others, with which it is shuffled."
+  );
+}
 
 /** What of a report is the answer: the rest is noise. @param {Task} task */
 function own(task) {
   if (task.code !== null) return `${task.levels} are the beginnings of your text, scrambled so that each fits many texts`;
+  if (task.answers.kind === "choices") {
+    return `${task.levels} are your choices, with “an empty choice” for each one that you left free`;
+  }
+  if (task.levels > 1) return `${task.levels} are your answer: its interval, and wider intervals around it`;
   return task.family === null ? "One is your answer" : "One is your answer, scrambled so that it fits many answers";
 }
 
@@ -85,7 +110,7 @@ function showMessages(task, messages) {
   const times = new Map();
   for (const message of messages) times.set(message, (times.get(message) ?? 0) + 1);
   const kinds = [...times].sort(([one], [other]) => (one < other ? -1 : 1));
-  at("inside-words").textContent = messages.length === 1 ? ALONE : among(task, messages.length);
+  at("inside-words").textContent = messages.length === task.levels ? alone(task) : among(task, messages.length);
   const most = task.family === null ? MOST_LINES : MOST_SCRAMBLED;
   const lines = kinds.slice(0, most).map(([message, number]) => line(inWords(task, message), number));
   if (kinds.length > most) lines.push(line(`and ${(kinds.length - most).toLocaleString("en")} others`, 1));
@@ -101,8 +126,13 @@ function inWords(task, message) {
   }
   const meaning = task.meaningOf(message);
   if (meaning === null) return "counts for nothing";
-  const answer = CHOICES.get(meaning.label) ?? printable(meaning.label);
+  const answer = meaning.label === null ? "an empty choice" : task.tree ? together(meaning.label) : named(meaning.label);
   return meaning.less ? `one less for ${answer}` : `one for ${answer}`;
+}
+
+/** A range of numbers, with the answers that are none. @param {string} label */
+function together(label) {
+  return label.split(", ").map(named).join(" or ");
 }
 
 /** @param {string} text @param {number} number */
