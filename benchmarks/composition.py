@@ -5,12 +5,14 @@ import subprocess
 import sys
 from pathlib import Path
 
+import msgspec
 import numpy as np
-from scripts.budget_vectors import calibrated, protocol_of
+from scripts.budget_vectors import calibrated
 
 from benchmarks.timing import best_of, table
 from shuffledp.accounting import composition, curve
 from shuffledp.accounting.composition import composed
+from shuffledp.collect.task.spending import Spending
 
 _SCRIPT = Path(__file__).parents[1] / "clients" / "javascript" / "test" / "totals.mjs"
 _DELTA = 1e-6
@@ -67,19 +69,22 @@ def in_browser(vectors, *, rounds=3):
     return np.reshape(found, (rounds, -1)).min(axis=0)
 
 
+def curve_of(record):
+    """Return the privacy curve of an answer, computed anew."""
+    return msgspec.convert(record, Spending).curve
+
+
 def epsilon_of(answered):
     """Return the epsilon of all answers, computed from the parameters, windows and losses included."""
     for cached in (composition._together, curve._together, curve._shift_loss):
         cached.cache_clear()
-    total = composed([curve for spending, times in answered for curve in [protocol_of(spending).privacy] * times])
+    total = composed([curve for spending, times in answered for curve in [curve_of(spending)] * times])
     return total.epsilon(_DELTA)
 
 
 def by_library(answered):
     """Return the epsilon of all answers by dp_accounting."""
-    parts = [
-        (protocol_of(spending).privacy.pld(value_discretization_interval=_STEP), times) for spending, times in answered
-    ]
+    parts = [(curve_of(spending).pld(value_discretization_interval=_STEP), times) for spending, times in answered]
     total = None
     for part, times in parts:
         one = part.self_compose(times) if times > 1 else part

@@ -26,6 +26,8 @@ def totals(vectors):
 def coins(trials, probability, **fields):
     """Return the record of an answer with binomial noise."""
     return {
+        "question": "Which one?",
+        "day": "2026-11-18",
         "protocol": {"name": "hist", "parameters": {"missing_probability": schema.exact_text(probability)}},
         "guarantee": {"epsilon": "1", "delta": "1e-6"},
         "users": max(2, trials),

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from shuffledp.cli import options as given
+from shuffledp.cli import set_tasks
 from shuffledp.cli.options import (
     CommandGroup,
     option,
@@ -35,7 +36,7 @@ if TYPE_CHECKING:
     from shuffledp.collect.task.schema import Answers
     from shuffledp.collect.task.task import Admission
 
-_ANSWERS, _PEOPLE, _SERVERS, _TIME = "Answers", "People", "Servers", "Time"
+_ANSWERS, _PEOPLE, _SERVERS, _TIME = set_tasks.ANSWERS, "People", "Servers", "Time"
 _ADMISSIONS = ("anybody", "secret", "tokens")
 
 File = Annotated[Path, typer.Argument(metavar="FILE", show_default=False, hidden=True)]
@@ -67,6 +68,9 @@ def new_task(
         Path | None,
         option("RELEASE", "Count the texts of a free-text release: its JSON file.", panel=_ANSWERS),
     ] = None,
+    edges: set_tasks.Edges = None,
+    quantiles: set_tasks.Quantiles = None,
+    choose_up_to: set_tasks.ChooseUpTo = None,
     free_text: given.FreeText = None,
     alphabet: given.Alphabet = None,
     pieces: given.Pieces = None,
@@ -107,6 +111,7 @@ def new_task(
     from datetime import UTC, datetime
 
     from shuffledp.atomic_file import check_folder, write_whole
+    from shuffledp.cli.domains import read_answers
     from shuffledp.cli.options import keep_existing, length_of, moment_of
     from shuffledp.cli.progress import ProgressBar
     from shuffledp.cli.text_tasks import confirmation, second_task, text_answers
@@ -119,7 +124,10 @@ def new_task(
     now = datetime.now(UTC).replace(microsecond=0)
     opening = now if opens == "now" else moment_of(opens, name="opens", after=now)
     choices = text_choices(free_text, alphabet=alphabet, pieces=pieces, normalise=normalise, levels=levels, width=width)
-    _check_one_kind(domain, range_, free_text, answers_from)
+    _check_one_kind(domain, range_, free_text, answers_from, edges)
+    set_tasks.check_sets(
+        edges=edges, quantiles=quantiles, choose_up_to=choose_up_to, listed=domain is not None and domain_at is None
+    )
     if confirm is not None and choices is None:
         raise ParameterError("--confirm needs --free-text: a second task counts the texts that the first one finds")
     people = {"users": users, "honest_users": honest_users}
@@ -131,6 +139,10 @@ def new_task(
         elif answers_from is not None:
             first = read_release(answers_from)
             answers = found_texts(first)
+        elif edges is not None:
+            answers = set_tasks.number_answers(edges, quantiles)
+        elif choose_up_to is not None and domain is not None:
+            answers = set_tasks.choice_answers(read_answers(domain), choose_up_to)
         else:
             answers = _answers(domain, domain_at, range_)
         answers.check()
@@ -224,7 +236,7 @@ def _show(task: Task, *, explain: bool, json: bool, more: Confirmation | None = 
 def _check_one_kind(*given: object) -> None:
     if sum(each is not None for each in given) != 1:
         raise ParameterError(
-            "give the possible answers with exactly one of --domain, --range, --free-text or --answers-from"
+            "give the possible answers with exactly one of --domain, --range, --edges, --free-text or --answers-from"
         )
 
 
