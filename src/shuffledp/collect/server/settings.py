@@ -30,8 +30,8 @@ def read_tasks(paths: Sequence[Path]) -> tuple[list[Task], list[Series]]:
     return tasks, series
 
 
-KEY_FILES = "*.key"
-"""The names of the keys in a folder of keys."""
+KEY_FILES, PUBLIC_KEYS = "*.key", "public.txt"
+"""The names of the private keys in a folder of keys, and of the list of their public keys."""
 
 
 def read_keys(paths: Sequence[Path]) -> list[KeyPair]:

@@ -102,7 +102,9 @@ class _Pages:
         if task is None:
             return _not_asked()
         series = None if task.series is None else self._series.get(task.series.id)
-        html = await run_in_threadpool(self._cache.get, task.name, partial(ask_page, task, series))
+        html = await run_in_threadpool(
+            self._cache.get, task.name, partial(ask_page, task) if series is None else partial(ask_page, task, series)
+        )
         return page_response(html, security=policy(connects=_connects(task), forms=False))
 
 
