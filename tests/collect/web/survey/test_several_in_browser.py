@@ -65,7 +65,7 @@ def test_a_number_is_counted_in_its_interval_and_is_nowhere_else(visit):
     assert visitor.page.get_by_label("The number above").is_checked()
     visitor.make()
     assert visitor.page.locator("#inside-text").inner_text() == "Your answer, as it is counted: 40 to below 50"
-    assert "are your answer: its interval, and wider intervals around it" in (
+    assert "are your answer: its range, and wider ranges around it" in (
         visitor.page.locator("#inside-words").inner_text()
     )
     assert "one for 40 to below 50" in visitor.page.locator("#messages").inner_text()
