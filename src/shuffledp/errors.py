@@ -4,6 +4,7 @@ ShuffledpError
 |-- ParameterError (ValueError)      a parameter is out of range; the message says what would work
 |   |-- TooFewUsersError             the guarantee needs more people; carries the smallest number
 |   `-- BudgetError                  a release is over the limit of its ledger; carries the epsilon that would fit
+|       `-- AnswerBudgetError        an answer is over the limit of the person who gives it
 |-- DataError (ValueError)           values, messages or counts that do not fit the protocol
 |   |-- LabelError (KeyError)        a label that a histogram cannot have; the message names the nearest ones
 |   |-- TaskError                    an invalid task file
@@ -40,6 +41,20 @@ class BudgetError(ParameterError):
     def __init__(self, message: str, *, fits: float | None) -> None:
         super().__init__(message)
         self.fits = fits
+
+
+class AnswerBudgetError(BudgetError):
+    """An answer would bring all answers of a person together over their own limit; nothing was sent.
+
+    `before` and `after` are the epsilons without and with this answer, at the delta of the limit.
+    """
+
+    reason = "over-budget"
+
+    def __init__(self, message: str, *, fits: float | None, before: float, after: float) -> None:
+        super().__init__(message, fits=fits)
+        self.before = before
+        self.after = after
 
 
 class DataError(ShuffledpError, ValueError):

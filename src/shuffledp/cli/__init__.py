@@ -8,6 +8,7 @@ Results go to stdout, as a table or as JSON with --json; notes and errors go to 
 3    data cannot be read, written or used
 4    verify found a false statement, or a task gives less privacy than it claims or than is accepted
 5    a server cannot be reached, or asks to try again later
+6    an answer is over the person's own budget
 130  interrupted
 141  broken pipe
 """

@@ -12,15 +12,23 @@ from typer.core import TyperCommand, TyperGroup
 
 from shuffledp import __version__
 from shuffledp.cli import batch, collect, data, keys, plan, research, separate, servers, tasks
-from shuffledp.cli import ledger as budget
+from shuffledp.cli import budget as own_budget
+from shuffledp.cli import ledger as ledgers
 from shuffledp.cli import lookup as looking_up
 from shuffledp.cli.options import CommandGroup, with_names
-from shuffledp.errors import BrokenPromiseError, DataError, MissingExtraError, ShuffledpError, UnreachableError
+from shuffledp.errors import (
+    AnswerBudgetError,
+    BrokenPromiseError,
+    DataError,
+    MissingExtraError,
+    ShuffledpError,
+    UnreachableError,
+)
 
 COMMANDS: dict[str, tuple[Callable[..., Any], str]] = {
     "run": (data.run, data.RUN_EXAMPLE),
     "lookup": (looking_up.lookup, looking_up.EXAMPLE),
-    "ledger": (budget.ledger, budget.EXAMPLE),
+    "ledger": (ledgers.ledger, ledgers.EXAMPLE),
     "simulate": (data.simulate, data.SIMULATE_EXAMPLE),
     "demo": (data.demo, data.DEMO_EXAMPLE),
     "plan": (plan.plan, plan.EXAMPLE),
@@ -37,6 +45,7 @@ COLLECTION: dict[str, tuple[Callable[..., Any], str] | CommandGroup] = {
     "task": tasks.TASK,
     "keys": keys.KEYS,
     "send": (collect.send, collect.SEND_EXAMPLE),
+    "budget": (own_budget.budget, own_budget.EXAMPLE),
     "crowd": (collect.crowd, collect.CROWD_EXAMPLE),
     "shuffler": (servers.shuffler, servers.SHUFFLER_EXAMPLE),
     "analyzer": (servers.analyzer, servers.ANALYZER_EXAMPLE),
@@ -60,6 +69,7 @@ _CODES: dict[type[ShuffledpError], int] = {
     BrokenPromiseError: 4,
     DataError: 3,
     UnreachableError: 5,
+    AnswerBudgetError: 6,
     ShuffledpError: 2,
 }
 """Exit codes; the first class that matches an error counts."""

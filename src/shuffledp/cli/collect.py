@@ -37,6 +37,7 @@ from shuffledp.jsonable import plain
 
 if TYPE_CHECKING:
     from shuffledp.collect import Client, CrowdResult, Receipt
+    from shuffledp.collect.client.budget import Use
     from shuffledp.collect.simulation.one_machine import OneMachine, Outcome
 
 
@@ -62,6 +63,15 @@ def send(
     journal: Annotated[
         Path | None, option("FOLDER", "A private folder that records your reports, so that you answer once.")
     ] = None,
+    budget: Annotated[
+        str | None,
+        option(
+            "EPSILON,DELTA", "The limit of all your answers together; default: the one that `shuffledp budget` stored."
+        ),
+    ] = None,
+    by_results: Annotated[
+        bool, flag("--by-results", "The limit holds even if noise is chosen after seeing results; less fits.")
+    ] = False,
     json: given.Json = False,
 ) -> None:
     """Answer a task. The answer is randomized and encrypted on this machine.
@@ -76,10 +86,12 @@ def send(
 
     Exit codes: 0 sent, now or before; 2 wrong option; 3 refused, or a file
     cannot be used (task, journal, admission); 4 less privacy than claimed or
-    accepted; 5 the server cannot be reached, or asks to try again later.
+    accepted; 5 the server cannot be reached, or asks to try again later; 6 the
+    answer is over your budget, and nothing was sent.
     """
     from shuffledp.collect import Client
     from shuffledp.collect.crypto.keys import read_word
+    from shuffledp.explain.answers_budget import use_line
     from shuffledp.explain.task import protection
 
     with failures_in_json(json, state="failed"):
@@ -90,13 +102,18 @@ def send(
             pin=pin,
             journal=journal,
             admission=None if admission is None else read_word(admission),
+            budget=None if budget is None else parse_pair("budget", budget),
+            by_results=by_results,
         )
         if client.journal.read(client.task) is None:
             _note_answer(client, answer)
         print_note(f"Guarantee, verified here{_together(client)}: {protection(client.promise)}")
+        use = client.spending
+        if use is not None and use.within:
+            print_note(use_line(use))
         receipt = client.send(answer)
     if json:
-        print_json({"task": client.task.name, **plain(receipt)})
+        print_json({"task": client.task.name, **plain(receipt), "budget": None if use is None else _used(use)})
     else:
         _show_receipt(client, receipt)
 
@@ -106,6 +123,17 @@ def _together(client: Client) -> str:
     if client.series is None or client.task.series is None:
         return ""
     return f", of all {client.series.rounds:,} rounds together (this is round {client.task.series.round})"
+
+
+def _used(use: Use) -> dict[str, float]:
+    limit = use.limit
+    return {
+        "before": use.before,
+        "after": use.after,
+        "left": use.left,
+        "limit_epsilon": limit.epsilon,
+        "limit_delta": limit.delta,
+    }
 
 
 def _answer(value: str | None, *, none: bool) -> str | None:

@@ -5,6 +5,7 @@ import hashlib
 import json
 import os
 import stat
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
@@ -75,7 +76,8 @@ def test_after_the_acknowledgement_only_the_state_is_kept(kept, shuffler, tmp_pa
     assert base64.b64encode(report) in client.journal.path(kept.task).read_bytes()
     client.send("dark")
     (path,) = tmp_path.iterdir()
-    assert path.stat().st_size < 250
+    assert path.stat().st_size < 600
+    assert base64.b64encode(report) not in path.read_bytes()
     assert client.journal.read(kept.task).state == "sent"
     assert mode(path) == 0o600
 
@@ -101,7 +103,9 @@ def changed(text):
         lambda text: text[:-20],
         lambda text: text.replace(b"ready", b"steady"),
         lambda text: text.replace(b"ready", b"sent"),
-        lambda text: text.replace(b"shuffledp journal 1", b"shuffledp journal 2"),
+        lambda text: text.replace(b"shuffledp journal 2", b"shuffledp journal 3"),
+        lambda text: text.replace(b"shuffledp journal 2", b"shuffledp journal 1"),
+        lambda text: text.replace(b'"honest_users":', b'"honest_user":'),
         lambda text: text.replace(b'{"kind"', b'{"more":1,"kind"'),
         lambda text: b"\xff\xfe" + text,
         lambda text: b"[" * 100_000,
@@ -167,12 +171,27 @@ def test_the_journal_does_not_contain_the_answer(kept, shuffler, tmp_path, caplo
     client = Client(kept.task, journal=tmp_path)
     report = client.report(secret)
     assert json.loads(client.journal.path(kept.task).read_bytes()) == {
-        "kind": "shuffledp journal 1",
+        "kind": "shuffledp journal 2",
         "task": kept.task.name,
         "state": "ready",
         "report": base64.b64encode(report).decode(),
         "sha256": hashlib.sha256(report).hexdigest(),
         "reason": None,
+        "spending": {
+            "question": "Which theme do you use?",
+            "day": datetime.now(UTC).date().isoformat(),
+            "protocol": {
+                "name": "dummy-poisson",
+                "parameters": kept.task.protocol_used.parameters,
+            },
+            "guarantee": {"epsilon": "1", "delta": "1e-6"},
+            "users": 200,
+            "honest_users": kept.task.honest_users,
+            "values": 5,
+            "values_per_person": 1,
+            "most_messages": kept.task.most_messages,
+            "series": None,
+        },
     }
     try:
         client.send(secret)

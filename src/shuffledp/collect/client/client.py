@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from shuffledp.collect.client.budget import Use, claimed, limit_of, use_of
 from shuffledp.collect.client.journal import Entry, Journal
 from shuffledp.collect.client.transport import SECONDS, Receipt, check_admission, check_seconds, fetch, post
 from shuffledp.collect.reasons import Reason
@@ -204,6 +205,10 @@ class Client:
     computes the guarantee from the task's parameters. It refuses a task that is weaker than it claims or than
     `at_most`, the (epsilon, delta) that this person allows (default `AT_MOST`). `journal` is a folder of this person,
     `admission` the secret or token that the task requires, `timeout` the seconds to wait for a server.
+
+    `budget` is the (epsilon, delta) that all answers in the journal together may have, by default the limit that is
+    stored in the journal. An answer beyond it is refused with AnswerBudgetError. With `by_results` the limit also holds
+    if the noise of a task is chosen after earlier results.
     """
 
     def __init__(
@@ -215,6 +220,8 @@ class Client:
         journal: str | Path | None = None,
         admission: str | None = None,
         timeout: float = SECONDS,
+        budget: tuple[float, float] | None = None,
+        by_results: bool = False,
     ) -> None:
         self._asked = task if isinstance(task, (Task, Series)) else read_asked(_source(task))
         self._beside = Path(task).parent if isinstance(task, (str, Path)) else None
@@ -222,6 +229,7 @@ class Client:
         self.promise = allowed(self._asked, at_most)
         self.task = open_task(self._asked)
         self.journal = Journal(journal)
+        self.limit = limit_of(self.journal, budget, by_results=by_results)
         self._admission = check_admission(self.task, admission)
         self._timeout = check_seconds("timeout", timeout)
 
@@ -229,6 +237,11 @@ class Client:
     def series(self) -> Series | None:
         """The series whose open round is answered; None for a single task."""
         return self._asked if isinstance(self._asked, Series) else None
+
+    @property
+    def spending(self) -> Use | None:
+        """What this answer uses of the limit, and all others in the journal; None without a limit."""
+        return None if self.limit is None else use_of(self.journal, self.task, self.limit)
 
     def report(self, answer: Any) -> bytes:
         """Return the report to send, after it is durable in the journal.
@@ -282,8 +295,9 @@ class Client:
             return entry, True
         check_open(self.task)
         fetch_answers(self.task, beside=self._beside, timeout=self._timeout)
-        report = new_report(self.task, answer)
-        entry = self.journal.keep(self.task, report)
+        with claimed(self.journal, self.task, self.limit):
+            report = new_report(self.task, answer)
+            entry = self.journal.keep(self.task, report)
         return entry, entry.report != report  # another process of this person may have been faster
 
     def __repr__(self) -> str:

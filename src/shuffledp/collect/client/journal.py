@@ -1,47 +1,106 @@
-"""The journal of a person: the state of their report for each task, so that they answer each task once.
+"""The journal of a person: the state of their report for each task, and the privacy that each answer spends.
 
-There is one small file for each task, named by its id, that only its owner may read. It holds the sealed report and its
-state, never the answer. Files are written atomically and durably. A file that cannot be read is left as it is: another
-report would be a second sample for one answer.
+There is one small file for each task, named by its id, that only its owner may read. It holds the sealed report, its
+state and its `Spending`, never the answer. Files are written atomically and durably. A file that cannot be read is left
+as it is: another report would be a second sample for one answer.
+
+A client with a budget writes a claim before it looks at the total (docs/reference/wire-format.md, "The journal"). Of
+two clients that begin at the same time, at least one therefore sees both. A claim becomes an entry; the claim of a
+client that was killed stays and counts as spent.
 """
 
 from __future__ import annotations
 
 import hashlib
 import os
+import re
+import secrets
 import stat
 import sys
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from datetime import UTC, datetime
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal, TypeVar
 
 import msgspec
 
 from shuffledp.atomic_file import sync_folder
 from shuffledp.collect.task import Task
-from shuffledp.errors import DataError, ParameterError
+from shuffledp.collect.task.schema import decimal_text, read_decimal
+from shuffledp.collect.task.spending import Spending
+from shuffledp.errors import DataError, ParameterError, TaskError
+from shuffledp.ledger.budget import Budget
 
+T = TypeVar("T")
 _OTHERS = stat.S_IRWXG | stat.S_IRWXO
+
+_NAME = re.compile(r"([0-9a-f]{64})(\.json|\.[0-9a-zA-Z-]+\.claim)")
+"""The names of entries and claims; other files in the folder are left alone."""
+
+_LIMIT = "budget.json"
+
+OWNER = "this person"
+"""The population of a personal limit."""
 
 
 class Entry(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """A report that is ready to be sent, or its outcome; the bytes are kept until the outcome is known."""
+    """A report that is ready to be sent, or its outcome; the bytes are kept until the outcome is known.
 
-    kind: Literal["shuffledp journal 1"] = "shuffledp journal 1"
+    Entries of the first version have no `spending`.
+    """
+
+    kind: Literal["shuffledp journal 1", "shuffledp journal 2"] = "shuffledp journal 2"
     task: str
     state: Literal["ready", "sent", "refused"]
     report: bytes = b""
     sha256: str = ""
     reason: str | None = None
+    spending: Spending | None = None
 
     @property
     def whole(self) -> bool:
-        """Whether a report that should be here is here and unchanged."""
+        """Whether a report that should be here is here and unchanged, and the spending where there should be one."""
+        if (self.kind == "shuffledp journal 1") != (self.spending is None):
+            return False
         if self.state != "ready":
             return not self.report
         return bool(self.report) and hashlib.sha256(self.report).hexdigest() == self.sha256
+
+    def settled(self, state: Literal["sent", "refused"], reason: str | None) -> Entry:
+        """Return the entry of the same answer with its outcome, without the report."""
+        return Entry(kind=self.kind, task=self.task, state=state, reason=reason, spending=self.spending)
+
+
+class _Claim(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """An answer that a client is about to make, or was when it was killed."""
+
+    kind: Literal["shuffledp claim 1"] = "shuffledp claim 1"
+    task: str
+    spending: Spending
+
+
+class _Limit(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """The stored limit; decimal numbers as text."""
+
+    kind: Literal["shuffledp budget 1"] = "shuffledp budget 1"
+    epsilon: str
+    delta: str
+    by_results: bool
+
+
+@dataclass(frozen=True, kw_only=True)
+class Spent:
+    """One task in a journal. Its `state` is that of the entry, or "claimed" if a client began and did not finish.
+
+    `spending` is None in entries of the first version, until `Journal.describe` adds it.
+    """
+
+    task: str
+    state: Literal["ready", "sent", "refused", "claimed"]
+    spending: Spending | None
 
 
 class Journal:
@@ -58,18 +117,15 @@ class Journal:
 
     def read(self, task: Task) -> Entry | None:
         """Return the entry for a task; None if there is no report."""
-        path = self.path(task)
-        try:
-            content = path.read_bytes()
-        except FileNotFoundError:
+        return self._entry(task.name)
+
+    def _entry(self, name: str) -> Entry | None:
+        path = self.folder / f"{name}.json"
+        content = self._content(path)
+        if content is None:
             return None
-        except OSError as error:
-            raise DataError(f"the journal {path} cannot be read: {error.strerror}") from None
-        try:
-            entry = msgspec.json.decode(content, type=Entry)
-        except (msgspec.DecodeError, UnicodeDecodeError):
-            entry = None
-        if entry is None or entry.task != task.name or not entry.whole:
+        entry = _decoded(content, Entry)
+        if entry is None or entry.task != name or not entry.whole:
             raise DataError(
                 f"the journal {path} is broken, so it is unknown whether this task was answered: restore it from a "
                 "copy. It is not overwritten, since a second report would weaken the privacy of the answer"
@@ -79,17 +135,26 @@ class Journal:
     def keep(self, task: Task, report: bytes) -> Entry:
         """Add a report unless there is one already; return the entry that is there then.
 
-        If several processes do this at once, exactly one adds its report, and all get that one.
+        If several processes do this at once, exactly one adds its report, and all get that one. Claims of this task
+        are removed, since the entry counts from now on.
         """
         self._make_folder()
-        entry = Entry(task=task.name, state="ready", report=report, sha256=hashlib.sha256(report).hexdigest())
-        with self._clear_errors(), self._written(task, entry) as whole:
+        entry = Entry(
+            task=task.name,
+            state="ready",
+            report=report,
+            sha256=hashlib.sha256(report).hexdigest(),
+            spending=Spending.of(task),
+        )
+        with self._clear_errors(), self._written(task.name, _plain(entry)) as whole:
             with suppress(FileExistsError, FileNotFoundError):  # another process was faster
                 os.link(whole, self.path(task))  # unlike a rename, this never replaces a file
             sync_folder(self.folder)  # the entry that is returned is durable, whichever process added it
         kept = self.read(task)
         if kept is None:
             raise DataError(f"the journal {self.path(task)} was removed while it was written")
+        if kept.spending is not None:
+            self._remove_claims(task)
         return kept
 
     def settle(self, task: Task, state: Literal["sent", "refused"], reason: str | None = None) -> None:
@@ -97,21 +162,151 @@ class Journal:
         before = self.read(task)
         if before is None or before.state != "ready":
             return
-        with self._clear_errors(), self._written(task, Entry(task=task.name, state=state, reason=reason)) as whole:
+        with self._clear_errors(), self._written(task.name, _plain(before.settled(state, reason))) as whole:
             with suppress(FileNotFoundError):  # another process has recorded it and cleaned up
                 whole.replace(self.path(task))
             for left in self.folder.glob(f".{task.name}.*"):  # left by a process that was killed
                 left.unlink(missing_ok=True)
             sync_folder(self.folder)
 
+    def describe(self, task: Task) -> bool:
+        """Add the spending to an entry of the first version, or to broken claims; return whether it was missing."""
+        before = self.read(task)
+        if before is None:
+            return self._describe_claims(task)
+        if before.spending is not None:
+            return False
+        with self._clear_errors():
+            day = datetime.fromtimestamp(self.path(task).stat().st_mtime, UTC).date()
+        after = msgspec.structs.replace(before, kind="shuffledp journal 2", spending=Spending.of(task, day=day))
+        with self._clear_errors(), self._written(task.name, _plain(after)) as whole:
+            whole.replace(self.path(task))
+            sync_folder(self.folder)
+        return True
+
+    def _describe_claims(self, task: Task) -> bool:
+        claims = list(self.folder.glob(f"{task.name}.*.claim"))
+        if not claims:
+            raise DataError(f"the journal in {self.folder} has no entry for this task")
+        self.claim(task)  # the id of a task fixes its spending, so this one is right
+        for claim in claims:
+            self.withdraw(claim)
+        return True
+
+    def claim(self, task: Task) -> Path:
+        """Write a claim durably and return its file, which counts as spent until `withdraw` or `keep`."""
+        self._make_folder()
+        path = self.folder / f"{task.name}.{secrets.token_hex(16)}.claim"
+        with (
+            self._clear_errors(),
+            self._written(task.name, _Claim(task=task.name, spending=Spending.of(task))) as whole,
+        ):
+            os.link(whole, path)
+            sync_folder(self.folder)
+        return path
+
+    def withdraw(self, claim: Path) -> None:
+        """Remove a claim of which no report was made."""
+        with self._clear_errors():
+            claim.unlink(missing_ok=True)
+            sync_folder(self.folder)
+
+    def _remove_claims(self, task: Task) -> None:
+        """Remove the claims of a task whose entry is durable."""
+        with self._clear_errors():
+            for claim in self.folder.glob(f"{task.name}.*.claim"):
+                claim.unlink(missing_ok=True)
+
+    def spendings(self) -> list[Spent]:
+        """Return all answered and claimed tasks, each once, in the order of their days.
+
+        The names are listed twice. A claim that turns into an entry meanwhile is either in the first list as a claim,
+        or in the second as an entry.
+        """
+        found: dict[str, Spent] = {}
+        for name, ending in sorted(self._names() | self._names()):
+            if ending == ".json":
+                entry = self._entry(name)
+                if entry is not None:
+                    claimed = found.get(name)
+                    known = entry.spending or (claimed.spending if claimed else None)
+                    found[name] = Spent(task=name, state=entry.state, spending=known)
+            elif name not in found or found[name].spending is None:
+                self._add_claim(found, name, ending)
+        return sorted(found.values(), key=lambda spent: (spent.spending.day if spent.spending else "", spent.task))
+
+    def _add_claim(self, found: dict[str, Spent], name: str, ending: str) -> None:
+        path = self.folder / f"{name}{ending}"
+        content = self._content(path)
+        if content is None:  # withdrawn, or an entry by now
+            entry = self._entry(name)
+            if entry is not None and name not in found:
+                found[name] = Spent(task=name, state=entry.state, spending=entry.spending)
+            return
+        claim = _decoded(content, _Claim)
+        if claim is None or claim.task != name:
+            raise DataError(
+                f"the journal {path} is broken, so it is unknown how much privacy was spent: restore it from a copy, "
+                "or add it again from the task file. It is not removed, since a report may have been sent"
+            )
+        state = found[name].state if name in found else "claimed"
+        found[name] = Spent(task=name, state=state, spending=claim.spending)
+
+    def _names(self) -> set[tuple[str, str]]:
+        """The ids and endings of entries and claims; none if there is no folder."""
+        try:
+            names = os.listdir(self.folder)  # noqa: PTH208  (one system call after another, without objects)
+        except FileNotFoundError:
+            return set()
+        except OSError as error:
+            raise DataError(f"the journal {self.folder} cannot be read: {error.strerror}") from None
+        return {(match[1], match[2]) for match in map(_NAME.fullmatch, names) if match}
+
+    @property
+    def limit(self) -> Budget | None:
+        """The stored limit of this person; None if there is none."""
+        path = self.folder / _LIMIT
+        content = self._content(path)
+        if content is None:
+            return None
+        written = _decoded(content, _Limit)
+        try:
+            if written is not None:
+                return Budget(
+                    population=OWNER,
+                    epsilon=read_decimal(written.epsilon, name="epsilon"),
+                    delta=read_decimal(written.delta, name="delta"),
+                    by_results=written.by_results,
+                )
+        except (ParameterError, TaskError):
+            pass
+        raise DataError(f"the limit in {path} cannot be read: store it again")
+
+    def store_limit(self, limit: Budget) -> None:
+        """Store the limit of this person, in place of an earlier one."""
+        self._make_folder()
+        epsilon, delta = decimal_text(limit.epsilon), decimal_text(limit.delta)
+        written = _Limit(epsilon=epsilon, delta=delta, by_results=limit.by_results)
+        with self._clear_errors(), self._written("budget", written) as whole:
+            whole.replace(self.folder / _LIMIT)
+            sync_folder(self.folder)
+
+    def _content(self, path: Path) -> bytes | None:
+        try:
+            return path.read_bytes()
+        except FileNotFoundError:
+            return None
+        except OSError as error:
+            raise DataError(f"the journal {path} cannot be read: {error.strerror}") from None
+
     @contextmanager
-    def _written(self, task: Task, entry: Entry) -> Iterator[Path]:
-        """Write an entry to a durable temporary file, readable by its owner only."""
-        handle, name = tempfile.mkstemp(dir=self.folder, prefix=f".{task.name}.")
-        whole = Path(name)
+    def _written(self, name: str, content: Any) -> Iterator[Path]:
+        """Write a record to a durable temporary file, readable by its owner only."""
+        handle, temporary = tempfile.mkstemp(dir=self.folder, prefix=f".{name}.")
+        whole = Path(temporary)
         try:
             with os.fdopen(handle, "wb") as file:
-                file.write(msgspec.json.encode(entry) + b"\n")
+                file.write(msgspec.json.encode(content) + b"\n")
                 file.flush()
                 os.fsync(file.fileno())
             yield whole
@@ -138,6 +333,22 @@ class Journal:
                 f"other users may look into the journal {self.folder}: run  chmod 700 {self.folder}  or give another "
                 "folder"
             )
+
+
+def _decoded(content: bytes, kind: type[T]) -> T | None:
+    """Read a record; None if it is not one."""
+    try:
+        return msgspec.json.decode(content, type=kind)
+    except (msgspec.DecodeError, UnicodeDecodeError):
+        return None
+
+
+def _plain(entry: Entry) -> dict[str, Any]:
+    """Return an entry as it is written: without a spending in the first version, as older clients expect it."""
+    written: dict[str, Any] = msgspec.structs.asdict(entry)
+    if entry.spending is None:
+        del written["spending"]
+    return written
 
 
 def default_folder() -> Path:

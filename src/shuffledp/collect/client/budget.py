@@ -1,0 +1,278 @@
+"""A person's own privacy budget: all their answers together against the limit that they set.
+
+The total is the exact composition of the privacy curves of everything in the journal, and the cost of sampling again is
+included. The question of a task may depend on earlier results. A limit with `by_results` also holds if the noise of a
+task is chosen after earlier results (docs/proofs/exact-privacy.md, "Noise chosen by results"). Sampling again divides
+the moments and the revealed mass of a task by 1 - redrawn, so the same factor covers it there.
+"""
+
+from __future__ import annotations
+
+import math
+import secrets
+import time
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from shuffledp.accounting.composition import Composition, composed
+from shuffledp.accounting.curve import Curve
+from shuffledp.accounting.rounding import PROMISED_DELTA
+from shuffledp.collect.client.journal import OWNER, Journal, Spent
+from shuffledp.collect.task import Task
+from shuffledp.collect.task.spending import Spending
+from shuffledp.errors import AnswerBudgetError, DataError, ParameterError
+from shuffledp.formatting import ShortRepr, counted, privacy_figure, share_at_most
+from shuffledp.ledger.budget import Budget, largest_that_fits, smallest_epsilon
+from shuffledp.protocols.shuffled.dummy import DummyHistogram
+from shuffledp.protocols.target import Target
+
+_TRIES = 6
+"""Attempts of a client that is over the limit only because of clients that have not finished."""
+
+_PAUSE = 0.05
+"""Seconds, the least range of the random pause before another attempt; checking takes about as long."""
+
+_MANY_PEOPLE = 10**6
+"""A large number of people; the noise of this number hardly depends on it any more."""
+
+
+class Total:
+    """The privacy of several answers together, each with fresh noise; never below the truth."""
+
+    def __init__(self, spendings: Iterable[Spending]) -> None:
+        records = list(spendings)
+        self.composition: Composition = composed([record.curve for record in records])
+        self.kept = math.prod(1 - record.redrawn for record in records)
+        """A lower bound on the probability that nobody samples again."""
+
+    def delta(self, epsilon: float) -> float:
+        """A delta such that all answers together are (epsilon, delta)-private."""
+        return min(1.0, self.composition.delta(epsilon) / self.kept)
+
+    def epsilon(self, delta: float) -> float:
+        """The smallest epsilon for which all answers together are (epsilon, delta)-private; inf if none is known."""
+        return self.composition.epsilon(delta * self.kept) if self.composition.parts else 0.0
+
+    def reached(self, limit: Budget) -> float:
+        """The delta at the limit's epsilon that counts against the limit."""
+        return limit.reached(self.composition) / self.kept
+
+    def within(self, limit: Budget) -> bool:
+        """Whether these answers together are within the limit."""
+        return self.reached(limit) <= limit.delta * (1 + PROMISED_DELTA)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Use(ShortRepr):
+    """What one answer uses of a limit: the epsilons of all answers `before` and `after` it, at the limit's delta.
+
+    `reached` is the delta of all answers at the limit's epsilon, counted as the limit requires. `before` equals `after`
+    for a task that is answered already. `unfinished` is the number of other tasks that a client began to answer and did
+    not finish; they count as spent.
+    """
+
+    before: float
+    after: float
+    limit: Budget
+    reached: float
+    within: bool
+    unfinished: int = 0
+
+    @property
+    def uses(self) -> float:
+        """The epsilon that this answer adds."""
+        return self.after - self.before
+
+    @property
+    def left(self) -> float:
+        """The difference between the limit's epsilon and the epsilon after this answer."""
+        return max(0.0, self.limit.epsilon - self.after)
+
+
+def limit_of(journal: Journal, budget: Any, *, by_results: bool = False) -> Budget | None:
+    """Return the limit that applies: the given (epsilon, delta), else the stored one, else None."""
+    if budget is None:
+        stored = journal.limit
+        if stored is None and by_results:
+            raise ParameterError("by_results needs a budget, given or stored")
+        return stored and replace(stored, by_results=stored.by_results or by_results)
+    try:
+        epsilon, delta = budget
+        return Budget(population=OWNER, epsilon=float(epsilon), delta=float(delta), by_results=by_results)
+    except ParameterError as error:
+        raise ParameterError(f"budget cannot be a limit: {error}") from None
+    except (TypeError, ValueError):
+        raise ParameterError("budget must be an epsilon and a delta, such as (3, 1e-5)") from None
+
+
+def known(spent: Iterable[Spent]) -> dict[str, Spending]:
+    """Return the spendings by task; refuse entries whose privacy is unknown."""
+    found: dict[str, Spending] = {}
+    missing = []
+    for one in spent:
+        if one.spending is None:
+            missing.append(one.task)
+            continue
+        try:
+            one.spending.check()
+        except DataError as error:
+            raise DataError(f"the journal's entry of task {one.task} cannot be counted: {error}") from None
+        found[one.task] = one.spending
+    if missing:
+        raise DataError(
+            f"the journal has {counted(len(missing), 'answer')} of an earlier version of shuffledp, without the "
+            "parameters that their privacy follows from, so the budget is unknown: add them from the task files of "
+            f"{', '.join(missing[:3])}{' ...' if len(missing) > 3 else ''}"
+        )
+    return found
+
+
+def use_of(journal: Journal, task: Task, limit: Budget) -> Use:
+    """Return what an answer to this task would use of the limit, after everything else in the journal."""
+    return _use(journal.spendings(), task, limit)[0]
+
+
+def _use(spent: list[Spent], task: Task, limit: Budget) -> tuple[Use, Total]:
+    found = known(spent)
+    states = {one.task: one.state for one in spent}
+    answered = states.get(task.name) not in (None, "claimed")
+    others = Total(found[name] for name in found if name != task.name)
+    total = Total([found.get(task.name) or Spending.of(task), *(found[name] for name in found if name != task.name)])
+    after = total.epsilon(limit.delta)
+    use = Use(
+        before=after if answered else others.epsilon(limit.delta),
+        after=after,
+        limit=limit,
+        reached=total.reached(limit),
+        within=answered or total.within(limit),
+        unfinished=sum(state == "claimed" for name, state in states.items() if name != task.name),
+    )
+    return use, others
+
+
+@contextmanager
+def claimed(journal: Journal, task: Task, limit: Budget | None) -> Iterator[None]:
+    """Reserve the privacy of an answer in the journal while its report is made; refuse an answer over the limit.
+
+    The claim is written before the total is read. So of two clients that begin at once at least one sees both.
+    """
+    if limit is None:
+        yield
+        return
+    claim = _claim_within(journal, task, limit)
+    try:
+        yield
+    finally:
+        journal.withdraw(claim)  # without a report nothing was spent, and with one its entry counts
+
+
+def _claim_within(journal: Journal, task: Task, limit: Budget) -> Path:
+    for tried in range(1, _TRIES + 1):
+        started = time.monotonic()
+        claim = journal.claim(task)
+        try:
+            use, others = _use(journal.spendings(), task, limit)
+        except BaseException:
+            journal.withdraw(claim)
+            raise
+        if use.within:
+            return claim
+        journal.withdraw(claim)
+        if not use.unfinished:
+            break
+        if tried < _TRIES:  # another client may withdraw its claim, as this one does
+            longest = _PAUSE + 2 * (time.monotonic() - started)
+            time.sleep(longest * secrets.randbelow(1000) / 1000)
+    raise _refusal(use, others, task)
+
+
+def _refusal(use: Use, others: Total, task: Task) -> AnswerBudgetError:
+    """Return the error for an answer that does not fit, with the epsilon of a task that would."""
+    limit, delta = use.limit, task.guarantee.delta
+    fits = fitting(limit, others, delta=delta)
+    begun = f" (with {counted(use.unfinished, 'answer')} that a client began and did not finish)"
+    used = share_at_most(use.before, digits=3) + " is used" + (begun if use.unfinished else "")
+    at = f"at delta {privacy_figure(delta)}"
+    would = (
+        f"no task with epsilon {smallest_epsilon(limit):g} or more fits {at}"
+        if fits is None
+        else f"one more task with epsilon up to {fits:g} {at} would fit"
+    )
+    after = share_at_most(use.after, digits=3)
+    total = f"and with it the total would be {after}"
+    if limit.by_results:
+        total += (
+            f"; for a limit that holds whatever noise is chosen by results, delta would be {share_at_most(use.reached)}"
+        )
+    return AnswerBudgetError(
+        f"this answer is over your limit of epsilon {privacy_figure(limit.epsilon)} at delta "
+        f"{privacy_figure(limit.delta)}: {used}, {total}. Nothing was sent; {would}",
+        fits=fits,
+        before=use.before,
+        after=use.after,
+    )
+
+
+def fitting(limit: Budget, total: Total, *, delta: float) -> float | None:
+    """Return the largest epsilon of one more task with one value per person and many people; None if none fits."""
+
+    def curve(epsilon: float) -> Curve:
+        target = Target(users=_MANY_PEOPLE, bins=2, epsilon=epsilon, delta=delta)
+        return DummyHistogram.for_target(target, dummies="poisson").privacy
+
+    return largest_that_fits(replace(limit, delta=limit.delta * total.kept), total.composition, curve)
+
+
+_USUAL_DELTA = 1e-5
+"""The delta of a total without a limit."""
+
+_USUAL_SHARE = 10
+"""What still fits is computed for a task with this share of the limit's delta."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class History(ShortRepr):
+    """Everything in a journal, against the stored limit if there is one.
+
+    epsilon    of all answers together, at `delta`: the limit's, or 1e-5; None if it is unknown
+    reached    the delta that counts against the limit, at its epsilon; None without a limit, or if it is unknown
+    fits       the largest epsilon of one more task with `fits_delta`; None if none fits or it is unknown
+    described  whether the parameters of all answers are known, and so the total is
+    """
+
+    spent: list[Spent]
+    limit: Budget | None
+    epsilon: float | None
+    delta: float
+    reached: float | None
+    fits: float | None
+    fits_delta: float
+    described: bool
+
+    @property
+    def over(self) -> bool:
+        """Whether more is spent than the limit allows, which answers without a limit can cause."""
+        limit = self.limit
+        return limit is not None and self.reached is not None and self.reached > limit.delta * (1 + PROMISED_DELTA)
+
+
+def history(journal: Journal) -> History:
+    """Return all answers in a journal with their total."""
+    spent, limit = journal.spendings(), journal.limit
+    delta = _USUAL_DELTA if limit is None else limit.delta
+    described = all(one.spending is not None for one in spent)
+    total = Total(known(spent).values()) if described else None
+    fits_delta = float(f"{delta / _USUAL_SHARE:.6g}")
+    return History(
+        spent=spent,
+        limit=limit,
+        epsilon=None if total is None else total.epsilon(delta),
+        delta=delta,
+        reached=None if total is None or limit is None else total.reached(limit),
+        fits=None if total is None or limit is None else fitting(limit, total, delta=fits_delta),
+        fits_delta=fits_delta,
+        described=described,
+    )

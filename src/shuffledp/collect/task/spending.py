@@ -1,0 +1,113 @@
+"""The privacy that one answer spends, as a record without the task.
+
+A person's journal keeps one `Spending` for each answered task. The privacy curve and the redraw probability follow from
+it exactly, long after the task file is gone. A client in another language writes and reads the same JSON
+(docs/reference/wire-format.md).
+"""
+
+from __future__ import annotations
+
+from datetime import UTC, date, datetime
+from functools import cached_property
+from typing import Any
+
+import msgspec
+
+from shuffledp.accounting.curve import Curve, Guarantee
+from shuffledp.collect.task.guarantee import People, read_protocol
+from shuffledp.collect.task.schema import AnswerText, is_hexadecimal, read_decimal
+from shuffledp.collect.task.task import Claim, Named, Task
+from shuffledp.errors import DataError, ShuffledpError
+from shuffledp.protocols.shuffled_histogram import ShuffledHistogram, chance_of_more
+from shuffledp.validation import target_delta, target_epsilon
+
+
+class RoundOfSeries(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """The id of a series, and the number of a round in it."""
+
+    id: str
+    round: int
+
+
+class Spending(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True, dict=True):
+    """What the privacy of one answer follows from, with the question and the day to recognize it.
+
+    `values` is the number of bins of the protocol, including padding bins; for texts it is the number of symbols of
+    their code. One person holds `values_per_person` of them, for texts one on each level. `day` is in UTC.
+    """
+
+    question: str
+    day: str
+    protocol: Named
+    guarantee: Claim
+    users: int
+    honest_users: int
+    values: int
+    values_per_person: int
+    most_messages: int
+    series: RoundOfSeries | None = None
+
+    @classmethod
+    def of(cls, task: Task, *, day: date | None = None) -> Spending:
+        """Return the record of an answer to this task, given today by default."""
+        texts = task.answers.code if isinstance(task.answers, AnswerText) else None
+        return cls(
+            question=task.question,
+            day=(day or datetime.now(UTC).date()).isoformat(),
+            protocol=task.protocol_used,
+            guarantee=task.claim,
+            users=task.users,
+            honest_users=task.honest_users,
+            values=task.protocol.bins if texts is None else texts.symbols,
+            values_per_person=task.values_per_person,
+            most_messages=task.most_messages,
+            series=_round_of(getattr(task, "series", None)),
+        )
+
+    @cached_property
+    def _protocol(self) -> ShuffledHistogram:
+        """A protocol with the same privacy curve and the same numbers of messages."""
+        try:
+            guarantee = Guarantee(
+                epsilon=target_epsilon(read_decimal(self.guarantee.epsilon, name="epsilon")),
+                delta=target_delta(read_decimal(self.guarantee.delta, name="delta")),
+                basis="computed from the parameters of the task",
+            )
+            people = People(self.users, self.honest_users, self.values, guarantee, self.values_per_person)
+            return read_protocol(self.protocol.name, self.protocol.parameters, people)
+        except ShuffledpError as error:
+            raise DataError(f"its privacy cannot be computed: {error}") from None
+
+    @property
+    def curve(self) -> Curve:
+        """The privacy curve of the answer, without the cost of sampling again."""
+        try:
+            return self._protocol.privacy
+        except ShuffledpError as error:
+            raise DataError(f"its privacy cannot be computed: {error}") from None
+
+    @cached_property
+    def redrawn(self) -> float:
+        """A bound on the probability that any person of a batch samples their messages again.
+
+        It costs a factor 1 / (1 - redrawn) in delta, also in compositions (protocols/shuffled_histogram.py).
+        """
+        return chance_of_more(self._protocol, self.most_messages)
+
+    def check(self) -> None:
+        """Refuse a record whose privacy cannot be computed."""
+        try:
+            date.fromisoformat(self.day)
+        except ValueError:
+            raise DataError("its day is no date") from None
+        if self.most_messages < 1 or self.values_per_person < 1 or self.values < 1:
+            raise DataError("its numbers must be at least 1")
+        if self.series is not None and (not is_hexadecimal(self.series.id) or self.series.round < 1):
+            raise DataError("its series must have an id and a round from 1 on")
+        if not self.redrawn < 1:
+            raise DataError("its most_messages are too few")
+        _ = self.curve
+
+
+def _round_of(series: Any) -> RoundOfSeries | None:
+    return None if series is None else RoundOfSeries(series.id, series.round)
