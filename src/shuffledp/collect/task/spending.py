@@ -59,7 +59,7 @@ class Spending(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=
             users=task.users,
             honest_users=task.honest_users,
             values=task.protocol.bins if texts is None else texts.symbols,
-            values_per_person=task.protocol.values_per_person if texts is None else texts.levels,
+            values_per_person=task.values_per_person,
             most_messages=task.most_messages,
             series=_round_of(getattr(task, "series", None)),
         )
@@ -73,7 +73,7 @@ class Spending(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=
                 delta=target_delta(read_decimal(self.guarantee.delta, name="delta")),
                 basis="computed from the parameters of the task",
             )
-            people = People(self.users, self.honest_users, self.values, guarantee, levels=self.values_per_person)
+            people = People(self.users, self.honest_users, self.values, guarantee, self.values_per_person)
             return read_protocol(self.protocol.name, self.protocol.parameters, people)
         except ShuffledpError as error:
             raise DataError(f"its privacy cannot be computed: {error}") from None
