@@ -315,7 +315,7 @@ MUTANTS = (
     Mutant(
         name="shared-messages-not-accounted",
         harm="Messages that fit two values of a person are taken to fit one, so epsilon is too small.",
-        target="shuffledp.accounting.hashed_curve:HashedCurve.delta",
+        target="shuffledp.accounting.hashed_curve:HashedCurve.separate",
         pattern="self.values == 1 or not self.shared",
         replacement="self.shared < 1",
         tests=("tests/accounting/test_hashed_curve.py::test_own_values_that_meet_reveal_more_and_all_at_once_less",),

@@ -86,7 +86,7 @@ MUTANTS = (
     Mutant(
         name="javascript-moves-both-bins-up",
         harm="In browsers a replaced value moves both bins up.",
-        target="clients/javascript/src/curve/curve.js:ofOneLaw",
+        target="clients/javascript/src/curve/curve.js:ofOneValue",
         pattern="const down = PrivacyLoss.ofShift(window, -1);",
         replacement="const down = up;",
         tests=("tests/clients/test_promise.py::test_coins_are_never_below_all_outcomes_in_fractions",),
@@ -94,9 +94,9 @@ MUTANTS = (
     Mutant(
         name="javascript-ignores-honest-users",
         harm="In browsers the noise of dishonest people is counted.",
-        target="clients/javascript/src/curve/curve.js:curveOf",
-        pattern="ofOneLaw(binomialWindow(honestUsers,",
-        replacement="ofOneLaw(binomialWindow(users,",
+        target="clients/javascript/src/curve/curve.js:noisesOf",
+        pattern="window: () => binomialWindow(honestUsers,",
+        replacement="window: () => binomialWindow(users,",
         tests=("tests/clients/test_promise.py::test_coins_are_never_below_all_outcomes_in_fractions",),
     ),
     Mutant(
@@ -144,9 +144,9 @@ MUTANTS = (
     Mutant(
         name="javascript-levels-not-composed",
         harm="In browsers the guarantee of a text is that of its first piece.",
-        target="clients/javascript/src/curve/curve.js:ofLevels",
-        pattern="if (levels === 1) return",
-        replacement="if (levels >= 1) return",
+        target="clients/javascript/src/curve/curve.js:curveOf",
+        pattern="noises[0].count * levels === 1",
+        replacement="noises[0].count === 1",
         tests=("tests/clients/test_promise.py::test_levels_are_never_below_all_outcomes",),
     ),
     Mutant(

@@ -2,7 +2,8 @@
 
 Releases whose curves are shifts of noise are composed shift by shift, as `PrivacyCurve.compose` does. Every other
 release is known by its numbers delta(epsilon) only; `connected` turns these into a pair of distributions. In both cases
-a later question may depend on earlier results (docs/proofs/exact-privacy.md, "Several releases").
+a later question may depend on earlier results (docs/proofs/exact-privacy.md, "Several releases"), and
+accounting/total.py adds the losses.
 
 **Connecting the dots.** Let H(x) = sup over events of P - x Q, x = e^epsilon, be the truth for two neighbours in either
 order. H is convex in x, decreasing, and 1 at x = 0. A curve bounds it for every x >= 1, and with P and Q exchanged for
@@ -38,11 +39,13 @@ from functools import cached_property, lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
-from shuffledp.accounting.curve import REPLACE_ONE, Curve, PrivacyCurve
+from shuffledp.accounting.curve import REPLACE_ONE, Curve, PrivacyCurve, terms_of
 from shuffledp.accounting.group_curve import replaced_rows, rows_of
-from shuffledp.accounting.loss import GridLoss, PrivacyLoss, sum_of
+from shuffledp.accounting.hashed_curve import HashedCurve
+from shuffledp.accounting.loss import PrivacyLoss
 from shuffledp.accounting.rounding import PRIVACY_LOSS
 from shuffledp.accounting.search import smallest_epsilon
+from shuffledp.accounting.total import Term, total_loss
 from shuffledp.errors import ParameterError
 from shuffledp.validation import real, target_delta, target_epsilon
 
@@ -119,10 +122,6 @@ def _turns_up(places: NDArray[np.float64], heights: NDArray[np.float64], first: 
 RESOLUTION = 1e-25
 """The mass that may be given up (counted as revealed) wherever a distribution is shortened, as for `PrivacyCurve`."""
 
-_STEPS_PER_DEVIATION = 60
-_MOST_STEPS = 1 << 13
-"""The grid on which losses are composed: steps per standard deviation and most steps, as for `PrivacyCurve`."""
-
 
 @dataclass(frozen=True)
 class Composition:
@@ -153,12 +152,12 @@ class Composition:
 
     @cached_property
     def _only(self) -> Curve | None:
-        """A curve that knows its own composition, of one release or of shifts alone; None if there is none."""
-        shifts, others = _apart(self.parts)
-        if not others:
-            return shifts
-        (curve, times), *more = others
-        return curve if times == 1 and not more and shifts is None else None
+        """The curve of the single release; None if there are several, or none."""
+        if self.releases != 1:
+            return None
+        ((curve, _),) = self.parts
+        # a curve's own resolution suits its own guarantee, not the total of very many releases
+        return replace(curve, resolution=RESOLUTION) if isinstance(curve, PrivacyCurve) else curve
 
     def delta(self, epsilon: float) -> float:
         """A delta such that all releases together are (epsilon, delta)-private; never below the smallest."""
@@ -200,43 +199,23 @@ def composed(curves: Iterable[Curve], *, neighbours: str = REPLACE_ONE) -> Compo
 _Parts = frozenset[tuple[Curve, int]]
 
 
-def _apart(parts: _Parts) -> tuple[PrivacyCurve | None, list[tuple[Curve, int]]]:
-    """The composition of the curves that are made of shifts, and the other curves."""
-    shifts = [curve.times(times) for curve, times in parts if isinstance(curve, PrivacyCurve)]
-    others = [(curve, times) for curve, times in parts if not isinstance(curve, PrivacyCurve)]
-    # a curve's own resolution suits its own guarantee, not the guarantee of very many releases
-    return (replace(shifts[0].compose(*shifts[1:]), resolution=RESOLUTION) if shifts else None), others
-
-
 @lru_cache(maxsize=64)
 def _together(parts: _Parts) -> PrivacyLoss:
-    """The loss of all releases together, on one grid."""
-    shifts, others = _apart(parts)
-    pairs = [(connected(curve, RESOLUTION), times) for curve, times in others]
-    releases = [] if shifts is None else list(shifts.releases)
-    moved = [(shift.loss, times * count) for release, times in releases for shift, count in release.shifts]
-    spans = [pair.shortened(RESOLUTION).span for pair, _ in pairs]
-    spans += [release.span(RESOLUTION) for release, _ in releases]
-    step = _step([*pairs, *moved], max(spans))
-    on_grid = [pair.on_grid(step, cut=RESOLUTION).times(times) for pair, times in pairs]
-    on_grid += [release.on_grid(step, cut=RESOLUTION).times(times) for release, times in releases]
-    return _smallest_first(on_grid).loss
+    """The loss of all releases together (accounting/total.py)."""
+    known = [(_shifts(curve), curve, times) for curve, times in parts]
+    shifts = [curve.times(times) for curve, _, times in known if curve is not None]
+    terms = terms_of(shifts[0].compose(*shifts[1:]).releases, cut=RESOLUTION) if shifts else []
+    return total_loss(terms + [_term(connected(curve, RESOLUTION), times) for only, curve, times in known if not only])
 
 
-def _step(losses: list[tuple[PrivacyLoss, int]], span: float) -> float:
-    """The step of the grid: a fraction of the standard deviation of the average loss, and not too fine for the
-    longest.
-    """
-    variance = sum(count * loss.variance for loss, count in losses)
-    number = sum(count for _, count in losses)
-    step = max(math.sqrt(variance / number) / _STEPS_PER_DEVIATION, span / _MOST_STEPS)
-    # if every release has one single loss, that loss is the grid
-    return step or max(abs(loss.mean) for loss, _ in losses) or 1.0
+def _shifts(curve: Curve) -> PrivacyCurve | None:
+    """The shifts that bound a release in any composition; None if it is known by its numbers only."""
+    return curve.separate if isinstance(curve, HashedCurve) else curve if isinstance(curve, PrivacyCurve) else None
 
 
-def _smallest_first(losses: list[GridLoss]) -> GridLoss:
-    """Sum the losses in the fastest order: short distributions with short ones."""
-    return sum_of(sorted(losses, key=lambda loss: loss.masses.size))
+def _term(loss: PrivacyLoss, times: int) -> Term:
+    """The term of releases with this loss."""
+    return Term([loss], loss.shortened(RESOLUTION).span, lambda step: loss.on_grid(step, cut=RESOLUTION), times)
 
 
 _ORDERS = 1 + np.geomspace(1e-2, 1e4, 2000)
@@ -303,8 +282,8 @@ def _moment(curve: Curve, order: float) -> tuple[float, float]:
 
 def _pair(curve: Curve) -> PrivacyLoss:
     """One pair of distributions that is as bad as the release in either direction."""
-    if not isinstance(curve, PrivacyCurve):
+    if (shifts := _shifts(curve)) is None:
         return connected(curve, RESOLUTION)
-    span = max(release.span(RESOLUTION) for release, _ in curve.releases)
-    grids = [release.on_grid(span / _STEPS or 1.0, cut=RESOLUTION).times(times) for release, times in curve.releases]
+    span = max(release.span(RESOLUTION) for release, _ in shifts.releases)
+    grids = [release.on_grid(span / _STEPS or 1.0, cut=RESOLUTION).times(times) for release, times in shifts.releases]
     return sum(grids[1:], start=grids[0]).loss

@@ -16,6 +16,7 @@ from shuffledp.accounting.group_curve import GroupCurve, replaced_rows, rows_of
 from shuffledp.accounting.loss import GridLoss, PrivacyLoss, sum_of
 from shuffledp.accounting.search import smallest_epsilon
 from shuffledp.accounting.strength import Strength
+from shuffledp.accounting.total import Term, only_size, total_loss
 from shuffledp.errors import MissingExtraError, ParameterError
 from shuffledp.formatting import privacy_figure as privacy_figure
 from shuffledp.noise import IntegerDistribution
@@ -44,10 +45,6 @@ _STEPS_PER_DEVIATION = 60
 
 _MOST_STEPS = 1 << 13
 """The most losses of one shift on the grid, so that a composition takes milliseconds."""
-
-
-_SAME_SIZE = 1e-9
-"""The relative distance at which losses are merged on the grid; the difference is split on the safe side."""
 
 
 class Curve(Protocol):
@@ -159,7 +156,7 @@ class Comparison:
     def delta(self, epsilon: float, *, resolution: float) -> float:
         """The smallest delta for this pair of datasets, in this direction."""
         if not self.exact:
-            return float(_composed(_Releases([(self, 1)]), resolution).delta(epsilon))
+            return float(_composed(self, resolution).delta(epsilon))
         first, *rest = self.each
         return rest[0].loss.delta_with(first.loss, epsilon) if rest else float(first.loss.delta(epsilon))
 
@@ -179,30 +176,45 @@ class Comparison:
         ]
         return ways[0] if len(ways) == 1 else ways[0].or_worse(ways[1])
 
+    def term(self, times: int, *, cut: float) -> Term:
+        """The term of this number of releases in the loss of many (accounting/total.py)."""
+        losses = [shift.loss for shift in self.each]
+        return Term(losses, self.span(cut), lambda step: self.on_grid(step, cut=cut), times)
 
-_Releases = frozenset[tuple[Comparison, int]]
+
+Releases = frozenset[tuple[Comparison, int]]
 """Releases with the number of times that each is made."""
 
 
+def terms_of(releases: Releases, *, cut: float) -> list[Term]:
+    """The terms of the loss of these releases together; equal shifts of different releases are counted."""
+    counts: Counter[Comparison] = Counter()
+    for release, times in releases:
+        if len(release.ways) > 1:
+            counts[release] += times
+            continue
+        for shift, count in release.shifts:  # equal directions: every shift is there with its opposite
+            if shift.by >= 0:
+                counts[Comparison.of([shift, shift.reversed])] += times * count
+    return [release.term(times, cut=cut) for release, times in counts.items()]
+
+
 @lru_cache(maxsize=64)
-def _composed(releases: _Releases, resolution: float) -> PrivacyLoss:
-    """The loss of all releases together, on a grid."""
-    shifts = [(shift, times * count) for release, times in releases for shift, count in release.shifts]
-    variance = sum(count * shift.loss.variance for shift, count in shifts)
-    number = sum(count for _, count in shifts)
+def _together(releases: Releases, resolution: float) -> PrivacyLoss:
+    """The loss of several releases together."""
+    return total_loss(terms_of(releases, cut=resolution))
+
+
+@lru_cache(maxsize=64)
+def _composed(release: Comparison, resolution: float) -> PrivacyLoss:
+    """The loss of all shifts of one release, on a grid."""
+    variance = sum(count * shift.loss.variance for shift, count in release.shifts)
+    number = sum(count for _, count in release.shifts)
     # every split adds about step^2 / 6 to the variance: this keeps the total below 1 part in 10^4
     step = math.sqrt(variance / number) / _STEPS_PER_DEVIATION
-    step = max(step, max(release.span(resolution) for release, _ in releases) / _MOST_STEPS)
-    # if every shift has one single loss up to its sign, that loss is the grid
-    step = _only_size(shift.loss for shift, _ in shifts) or step or 1.0
-    return sum_of([release.on_grid(step, cut=resolution).times(times) for release, times in releases]).loss
-
-
-def _only_size(losses: Iterable[PrivacyLoss]) -> float | None:
-    """The size of all losses, as for discrete Laplace noise that moves by one; None if there are several."""
-    sizes = np.concatenate([np.abs(loss.losses) for loss in losses])
-    largest = float(sizes.max(initial=0.0))
-    return largest if (sizes >= (1 - _SAME_SIZE) * largest).all() else None
+    step = max(step, release.span(resolution) / _MOST_STEPS)
+    step = only_size(shift.loss for shift, _ in release.shifts) or step or 1.0
+    return release.on_grid(step, cut=resolution).loss
 
 
 @dataclass(frozen=True)
@@ -250,7 +262,7 @@ class PrivacyCurve:
         if epsilon < 0:
             raise ParameterError(f"epsilon must not be negative, got {epsilon:g}")
         if self._only is None:
-            return min(1.0, float(_composed(self.releases, self.resolution).delta(epsilon)))
+            return min(1.0, float(_together(self.releases, self.resolution).delta(epsilon)))
         return min(1.0, max(way.delta(epsilon, resolution=self.resolution) for way in self._only.ways))
 
     def epsilon(self, delta: float) -> float:

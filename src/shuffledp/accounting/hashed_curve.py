@@ -72,8 +72,8 @@ class HashedCurve:
 
     def delta(self, epsilon: float) -> float:
         """The delta of independent counts, after the random walk of epsilon that shared messages make."""
-        if self.values == 1 or not self.shared:
-            return self._separate.delta(epsilon)
+        if self.separate is not None:
+            return self.separate.delta(epsilon)
         least = self._separate.delta(epsilon)
         if self._steps > _MOST_STEPS:
             return 1.0
@@ -86,6 +86,11 @@ class HashedCurve:
     def for_rows(self, rows: int) -> Curve:
         """The upper bound that holds for every curve: graphs of different rows may meet."""
         return bound_for_rows(self, rows)
+
+    @property
+    def separate(self) -> PrivacyCurve | None:
+        """The curve of graphs that do not meet, if that is the bound; it also bounds this release in a composition."""
+        return self._separate if self.values == 1 or not self.shared else None
 
     @cached_property
     def _separate(self) -> PrivacyCurve:

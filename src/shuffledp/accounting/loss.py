@@ -169,6 +169,23 @@ class GridLoss:
                 total = total + self
         return total
 
+    @property
+    def coarsened(self) -> GridLoss:
+        """The same distribution on a grid with twice the step, without ever weakening the adversary.
+
+        A point at an odd multiple of the step is split into its two neighbours, so that its mass under P and under Q is
+        kept, as by `PrivacyLoss.on_grid`: the upper part is (1 - e^-step) / (1 - e^(-2 step)) of the mass.
+        """
+        first = self.first // 2
+        before = self.first - 2 * first
+        pairs = np.zeros((before + self.masses.size) // 2 + 1, dtype=(np.float64, 2))
+        pairs.reshape(-1)[before : before + self.masses.size] = self.masses
+        even, odd = pairs.T
+        up = odd * min(1.0, (1 + PRIVACY_LOSS) / (1 + math.exp(-self.step)))
+        masses = even + (odd - up)
+        masses[1:] += up[:-1]
+        return GridLoss(2 * self.step, first, masses, self.infinity, self.cut)
+
     def or_worse(self, other: GridLoss) -> GridLoss:
         """A loss whose delta(epsilon) is the larger one of two at every point of the grid, and at least that between
         points.
@@ -208,7 +225,12 @@ class GridLoss:
     @property
     def loss(self) -> PrivacyLoss:
         """The same distribution as losses and masses, with a margin for the rounding of the convolutions."""
-        return PrivacyLoss(self._losses, self.masses * (1 + PRIVACY_LOSS), self.infinity * (1 + PRIVACY_LOSS))
+        return self.loss_of(1)
+
+    def loss_of(self, number: int) -> PrivacyLoss:
+        """The same with the margin of this number of losses that were added: their relative errors add up."""
+        margin = 1 + number * PRIVACY_LOSS
+        return PrivacyLoss(self._losses, self.masses * margin, self.infinity * margin)
 
     @property
     def _losses(self) -> NDArray[np.float64]:
