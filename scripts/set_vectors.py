@@ -115,6 +115,7 @@ def corrupted_sets(tasks: dict[str, Task]) -> Iterator[tuple[str, str, str, str]
         "edges-that-decrease": (answers(numbers, edges="0,2,1"), "the edges of the answers cannot be used"),
         "edges-that-do-not-meet-the-end": (answers(numbers, edges="0:10:3"), "the edges of the answers cannot be used"),
         "too-many-edges": (answers(numbers, edges="0:1000000:1"), "the edges of the answers cannot be used"),
+        "too-many-intervals": (answers(numbers, edges="1:100000:1"), "at most 100,000 intervals"),
         "edges-with-steps-in-a-list": (answers(numbers, edges="0,1,2,3"), "one spelling '0:3:1'"),
         "edges-with-few-steps": (answers(numbers, edges="0:2:1"), "one spelling '0,1,2'"),
         "edges-with-a-space": (answers(numbers, edges="0, 1"), "one spelling '0,1'"),

@@ -48,7 +48,9 @@ def scaled(plain, factor):
     """Return a task with its probabilities and rates multiplied by a factor."""
     parameters = {}
     for name, written in plain["protocol"]["parameters"].items():
-        if isinstance(written, str):
+        if isinstance(written, int):
+            parameters[name] = written
+        elif isinstance(written, str):
             parameters[name] = schema.exact_text(round_up_to_grid(factor * schema.read_exact(written, name=name)))
         else:
             parameters[name] = written | {
@@ -77,20 +79,18 @@ def noise_of(task, reports):
 def distributions_of(task):
     """Return the distribution of one person's noise of each kind, in the order of `noise_of`."""
     plain = json.loads(task.canonical)["protocol"]
-    name, noise = plain["name"], plain["parameters"]
+    name, noise, bins = plain["name"], plain["parameters"], task.protocol.bins
     if name in ("hist", "hist-unbiased"):
         missing = schema.read_exact(noise["missing_probability"], name=name)
-        return [np.array([missing, 1 - missing])] * PLACES
+        return [np.array([missing, 1 - missing])] * bins
     if name == "dummy":
         chance = schema.read_exact(noise["dummy_probability"], name=name)
-        return [np.array([1 - chance, chance])] * PLACES
-    if name == "dummy-poisson":
+        return [np.array([1 - chance, chance])] * bins
+    if name in ("dummy-poisson", "ranges"):
         rate = schema.read_exact(noise["dummies"]["rate"], name=name) / task.users
-        return [poisson.pmf(np.arange(task.most_messages), rate)] * PLACES
+        return [poisson.pmf(np.arange(task.most_messages), rate)] * bins
     protocol = task.protocol
-    return [
-        distribution.share(1, of=task.users).window.pmf for distribution in (protocol.pairs, protocol.lone)
-    ] * PLACES
+    return [distribution.share(1, of=task.users).window.pmf for distribution in (protocol.pairs, protocol.lone)] * bins
 
 
 def together(noise, distributions):

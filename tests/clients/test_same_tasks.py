@@ -255,6 +255,69 @@ def texts():
         yield f"hashed range up to {stop}", changed("hashed", "answers", {"kind": "range", "start": 0, "stop": stop})
 
 
+EDGES = (
+    "0", "0,1", "0,1,2", "0:3:1", "0:120:5", "-1:1:0.25", "0.1,0.25,0.375", "1E-30,1", "1" + "0" * 299, "0:999999:1",
+    "", ",", "0,", "0;1", "a", "1,0", "1,1", "0,1,2,3", "0:2:1", "0:3:1.0", " 0,1", "0,1 ", "+0,1", "-0,1", "00,1",
+    "0.0,1", "1e3", "1E3", "0:10:3", "0:10:0", "0:10:-1", "10:0:1", "0:1000000:1", "0:1", "0:1:2:3", "0x1,0x2", "inf",
+    "nan", "\uff11,\uff12", "1" + "0" * 300, "1E-301", 0, None, ["0"], {}, "\x00", "0,1\n", "-5,-4,-3.5",
+)  # fmt: skip
+
+QUANTILES = (
+    [], ["0.5"], ["0.5", "0.9"], ["1e-3"], ["0.5", "0.50"], ["0.9", "0.5"], ["0"], ["1"], ["0.0"], [".5"], ["50%"],
+    [0], [None], None, "0.5", {}, ["1e-20", "0.99999999999999999999999"], ["0.999999999999"],
+    [f"0.{at:03}" for at in range(1, 101)], [f"0.{at:03}" for at in range(1, 102)], ["0.3", "0.30000000000000000001"],
+)  # fmt: skip
+
+BRANCHINGS = (2, 3, 5, 16, 123, 124, 125, 2**53 - 1, 1, 0, -2, "5", None, True, [5])
+CHOICES = (2, 3, 4, 5, 6, 1, 0, -1, 64, 65, "3", None, True, [3], 2**53 - 1)
+
+
+def several():
+    """Yield valid and almost valid tasks with numbers or choices."""
+    names = (
+        "ranges",
+        "ranges-decimals",
+        "ranges-many",
+        "choices",
+        "choices-dummy",
+        "choices-sparse",
+        "choices-poisson",
+    )
+    yield from ((f"as it is: {name}", plain(name)) for name in names)
+    for at, edges in enumerate(EDGES):
+        task = changed("ranges", "answers", "edges", edges)
+        task["protocol"]["parameters"]["branching"] = 2
+        yield f"edges {at}", task
+    for at, quantiles in enumerate(QUANTILES):
+        yield f"quantiles {at}", changed("ranges", "answers", "quantiles", quantiles)
+    for at, branching in enumerate(BRANCHINGS):
+        yield f"branching {at}", changed("ranges", "protocol", "parameters", "branching", branching)
+    for at, most in enumerate(CHOICES):
+        for name in ("choices", "choices-sparse", "choices-poisson"):
+            yield f"most {at} of {name}", changed(name, "answers", "most", most)
+    for at, text in enumerate(TEXTS):
+        yield f"choice {at}", changed("choices", "answers", "values", ["yes", "no", "maybe", text])
+    for number in (64, 65, 100_000, 100_001):
+        values = [str(at) for at in range(number)]
+        yield f"{number} choices", changed("choices-poisson", "answers", "values", values)
+        yield f"64 of {number} choices", changed("choices-poisson", "answers", {"kind": "choices", "values": values,
+                                                                                "most": 64})  # fmt: skip
+    everything = ("hist", "sparse-best", "dummy", "dummy-poisson", "hashed", "text-list", "ranges", "choices")
+    for name in everything:
+        for other in everything:
+            yield f"answers of {name}, noise of {other}", plain(name) | {"protocol": plain(other)["protocol"]}
+            yield f"noise of {name}, answers of {other}", plain(name) | {"answers": plain(other)["answers"]}
+    for name in ("ranges", "choices"):
+        for field in plain(name)["answers"]:
+            task = plain(name)
+            del task["answers"][field]
+            yield f"{name} without {field}", task
+        yield f"{name} with a field too many", changed(name, "answers", "more", 1)
+        yield f"{name} with a parameter too many", changed(name, "protocol", "parameters", "more", "1")
+        for kind in ("list", "range", "text", "numbers", "choices", "number", None):
+            yield f"kind of {name} {kind}", changed(name, "answers", "kind", kind)
+
+
 def raw():
     """Yield files with unusual bytes."""
     text = (VECTORS / "tasks" / "hist.json").read_text(encoding="utf-8")
@@ -295,7 +358,9 @@ def raw():
 
 @pytest.fixture(scope="module")
 def files():
-    everything = {name: json.dumps(task, ensure_ascii=False).encode() for name, task in (*variants(), *texts())}
+    everything = {
+        name: json.dumps(task, ensure_ascii=False).encode() for name, task in (*variants(), *texts(), *several())
+    }
     return everything | dict(raw())
 
 
@@ -305,8 +370,7 @@ def of_python(content):
     except TaskError:
         return "TaskError"
     sizes = [str(task.protocol.bins), str(task.alphabet)]
-    levels = getattr(task.protocol, "levels", 1)
-    return [task.name, *sizes, task.symbol_bytes, task.longest_report, task.padded, levels]
+    return [task.name, *sizes, task.symbol_bytes, task.longest_report, task.padded, task.values_per_person]
 
 
 @pytest.mark.slow

@@ -49,7 +49,8 @@ export function messagesOf(task, given, random = SYSTEM) {
  */
 function checkedValues(task, given) {
   const kind = task.code === null ? "number" : "bigint";
-  const fits = (/** @type {any} */ value) => typeof value === kind && value >= 0 && value < task.values && isWhole(value);
+  const fits = (/** @type {any} */ value) =>
+    typeof value === kind && value >= 0 && value < task.values && isWhole(value);
   if (task.levels === 1 && task.code === null && task.tree === null) {
     if (fits(given)) return [/** @type {number} */ (given)];
     throw new ParameterError(`a place is a whole number from 0 to ${task.values - 1}`);
@@ -63,6 +64,10 @@ function checkedValues(task, given) {
   }
   if (task.code === null && new Set(given).size !== given.length) {
     throw new ParameterError("the values of an answer must differ: a value that is there twice would count twice");
+  }
+  const { tree } = task;
+  if (tree !== null && String(given) !== String(tree.path(given[given.length - 1] - tree.starts[tree.levels - 1]))) {
+    throw new ParameterError(`a number has ${task.levels} values, the nodes above its interval`);
   }
   return given;
 }

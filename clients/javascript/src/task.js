@@ -15,7 +15,7 @@ import { TextCode, writtenAs } from "./text_code.js";
 /** @typedef {import("./figures.js").Place} Place */
 /** @typedef {number | bigint} Message a bigint in tasks with hashed messages, which may be larger than 2^53 */
 /** @typedef {"not-listed" | "not-a-number" | import("./text_code.js").WhyOther} WhyOther why an answer is (other) */
-/** @typedef {number | number[] | bigint[]} Values of one person: a place, several places or nodes, or those of a text */
+/** @typedef {number | number[] | bigint[]} Values of one person: a place, places, nodes, or those of a text */
 
 /** What HPKE adds to a text: the sender's public key, and the tag of AES-GCM. */
 export const SEALING_BYTES = 48;
@@ -112,8 +112,8 @@ export class Task {
   }
 
   /**
-   * The number of values that messages are made of: the answers of the task, (other) and (none). Of texts, the number of
-   * values of each level; of numbers, the nodes of the tree; of choices, also the padding bins.
+   * The number of values that messages are made of: the answers of the task, (other) and (none). Of texts, the values
+   * of each level; of numbers, the nodes of the tree; of choices, also the padding bins.
    */
   get values() {
     const { answers } = this;

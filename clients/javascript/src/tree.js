@@ -1,6 +1,6 @@
 // The tree over ordered bins in which `ranges` counts: `Tree` in shuffledp.estimators.tree of the Python package.
 
-/** Nodes without the root are numbered from 0: level 1 from left to right, then level 2, and so on; leaves come last. */
+/** Nodes without the root are numbered from 0: level 1 from left to right, then level 2, up to the leaves. */
 export class Tree {
   /**
    * @param {number} leaves

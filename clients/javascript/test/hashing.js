@@ -116,7 +116,7 @@ function checkMessages() {
   const drawn = randomizer(values, 6, given(1, 2, ...eight, 251, 249, 0, 100, 100, 7, 8));
   same(drawn.slice(2, 5), [249n, 0n, 100n], "dummies");
   same(drawn.length, 7, "one more than there may be, and no more work");
-  same(hashedMessages(new HashFamily({ modulus: 5, values: 20n }), law, 5)(7, 9, given(3, ...none)), [own(0, 3, 7)]);
+  same(hashedMessages(new HashFamily({ modulus: 5, values: 20n }), law, 5)([7n], 9, given(3, ...none)), [own(0, 3, 7)]);
 }
 
 const ALPHABET = { kind: "alphabet", characters: "abc", width: 2 };

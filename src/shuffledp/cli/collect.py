@@ -76,7 +76,9 @@ def send(
 ) -> None:
     """Answer a task. The answer is randomized and encrypted on this machine.
 
-    The guarantee of the task is verified first, and a false one is refused.
+    FILE may also be a series: then the round that is open now is answered,
+    and the guarantee is that of all rounds together.
+    The guarantee is verified first, and a false one is refused.
     A report that could not be sent is stored, and the same command sends the
     same bytes again, whatever the answer is then. An answer that the task
     does not list is counted as (other), and so is a text that is too long
@@ -105,7 +107,7 @@ def send(
         )
         if client.journal.read(client.task) is None:
             _note_answer(client, answer)
-        print_note(f"Guarantee, verified here: {protection(client.promise)}")
+        print_note(f"Guarantee, verified here{_together(client)}: {protection(client.promise)}")
         use = client.spending
         if use is not None and use.within:
             print_note(use_line(use))
@@ -125,6 +127,13 @@ def _used(use: Use) -> dict[str, float]:
         "limit_epsilon": limit.epsilon,
         "limit_delta": limit.delta,
     }
+
+
+def _together(client: Client) -> str:
+    """What the guarantee of a series is about, and the round that is answered."""
+    if client.series is None or client.task.series is None:
+        return ""
+    return f", of all {client.series.rounds:,} rounds together (this is round {client.task.series.round})"
 
 
 def _answer(value: str | None, *, none: bool) -> str | None:
@@ -208,7 +217,7 @@ def crowd(
     format: given.Format = None,
     json: given.Json = False,
 ) -> None:
-    """NOT PRIVATE: simulated people answer a task.
+    """NOT PRIVATE: simulated people answer a task, or the open round of a series.
 
     This is for tests and load tests with data that is not sensitive: it has
     every answer in one place. Reports are the same as those of
@@ -218,13 +227,16 @@ def crowd(
     could not be sent.
     """
     from shuffledp.cli.progress import ProgressBar
-    from shuffledp.collect import read_task, send_crowd
-    from shuffledp.collect.client.client import fetch_answers
+    from shuffledp.collect import send_crowd
+    from shuffledp.collect.client.client import checked, fetch_answers, open_task
     from shuffledp.collect.crypto.keys import read_secret
     from shuffledp.collect.simulation.people import simulated_answers
+    from shuffledp.collect.task import read_asked
     from shuffledp.data import find_files
 
-    asked = read_task(task)
+    everything = read_asked(task)
+    checked(everything)
+    asked = open_task(everything)
     shown = None if admission is None else read_secret(admission).split()
     files = find_files(data, delimiter=delimiter, encoding=encoding, format=format)
     with ProgressBar() as progress:

@@ -21,7 +21,7 @@ from shuffledp.cli.output import (
     print_title,
 )
 from shuffledp.errors import ParameterError
-from shuffledp.formatting import at_most, counted, magnitude, share_at_most
+from shuffledp.formatting import at_most, counted, magnitude, privacy_figure, share_at_most
 from shuffledp.jsonable import plain
 
 if TYPE_CHECKING:
@@ -59,6 +59,14 @@ def plan(
     ranges: given.Ranges = False,
     figure: given.Figure = None,
     earlier: Annotated[bool, flag("--earlier", "Add earlier protocols of the shuffled model; slower.")] = False,
+    rounds: Annotated[
+        int | None,
+        option(
+            "NUMBER",
+            "Rounds of the same question, such as 52 weeks: epsilon and delta are of all rounds together.",
+            parser=whole_number,
+        ),
+    ] = None,
     explain: given.Explain = False,
     json: given.Json = False,
 ) -> None:
@@ -72,6 +80,9 @@ def plan(
     from shuffledp.release.plan_rows import PRACTICAL_MESSAGES
     from shuffledp.validation import values_each
 
+    if rounds is not None:
+        _check_rounds(rounds, {"--ranges": ranges, "--target-error": target_error is not None, "--held": held,
+                               "--figure": figure is not None, "--earlier": earlier})  # fmt: skip
     if ranges:
         useless = {
             "--values-per-person": values_per_person != 1,
@@ -112,10 +123,11 @@ def plan(
             values_per_person=values_per_person,
             practical_messages=PRACTICAL_MESSAGES if max_messages is None else max_messages,
             earlier=earlier,
+            rounds=1 if rounds is None else rounds,
             progress=progress,
         )
         needs = [] if target_error is None else _needs(answer, target_error, progress)
-        budget = {} if max_messages is None else _most_bins(answer, max_messages)
+        budget = {} if max_messages is None or rounds is not None else _most_bins(answer, max_messages)
         drawn = None if figure is None else trade_off(answer, progress=progress)
     cautions = list(warnings(users=answer.users, delta=answer.delta))
     for text in cautions:
@@ -135,6 +147,15 @@ def plan(
     if figure is not None and drawn is not None:
         draw_trade_off(drawn, figure)
         note_written(figure)
+
+
+def _check_rounds(rounds: int, useless: dict[str, bool]) -> None:
+    """Refuse a wrong number of rounds, and options that do not apply to them."""
+    from shuffledp.accounting.rounds import rounds_of
+
+    rounds_of(rounds)
+    if unused := [name for name, is_given in useless.items() if is_given]:
+        raise ParameterError(f"--rounds plans a series that people answer: leave out {' and '.join(unused)}")
 
 
 def _check_messages(max_messages: float | None, *, own: int, held: bool) -> None:
@@ -237,10 +258,10 @@ def _answerable(answer: Plan) -> list[PlanRow]:
 
 def _show(answer: Plan, *, held: bool) -> None:
     """Print the question, the recommendation and the table."""
-    from shuffledp.explain.plan import headline, recommendation
+    from shuffledp.explain.plan import headline, recommendation, round_facts
 
     print_title(headline(answer))
-    for line in recommendation(answer, held=held):
+    for line in (*recommendation(answer, held=held), *round_facts(answer)):
         print_sentence(line)
     print_in_parts(partial(_table, answer, held=held), (*answer.rows, *answer.curator) if held else answer.rows)
     beta = share_at_most(answer.beta, digits=3)
@@ -293,7 +314,11 @@ def _table(answer: Plan, rows: Sequence[PlanRow], *, held: bool) -> Table:
     best = [answer.recommended_for_held_data, answer.recommended_for_curator if held else answer.recommended]
     for row in rows:
         table.add_column(row.name, justify="right", no_wrap=True, style="bold" if row.name in best else None)
-    left_out = {*(() if held else _WHO), *(_PER_PERSON if held or not _sendable(answer) else ())}
+    left_out = {
+        *(() if held else _WHO),
+        *(_OF_ROUNDS if answer.rounds == 1 else ()),
+        *(_PER_PERSON if held or not _sendable(answer) else ()),
+    }
     possible = any(not row.problem for row in ((*answer.rows, *answer.curator) if held else answer.rows))
     for title, cell in _MEASURES.items():
         if title not in left_out and (title in _ALWAYS or possible):
@@ -318,6 +343,9 @@ _TRUST = {"shuffled": "shuffler", "central": "curator", "local": "nobody"}
 
 _MEASURES: dict[str, Callable[[PlanRow], str]] = {
     "trust": lambda row: _TRUST[row.model],
+    "epsilon of a round": lambda row: "-" if row.epsilon is None else privacy_figure(row.epsilon),
+    "delta of a round": lambda row: "-" if row.delta is None else privacy_figure(row.delta),
+    "deviation of one": lambda row: "-" if row.deviation is None else f"{row.deviation:,.1f}",
     "largest error": lambda row: _bound(row.simultaneous),
     "  share": lambda row: share_at_most(row.simultaneous_share),
     "error of one": lambda row: _bound(row.per_bin),
@@ -331,6 +359,7 @@ _MEASURES: dict[str, Callable[[PlanRow], str]] = {
 }
 _PER_PERSON = ("messages", "  at most", "bytes")  # omitted if no protocol can be used by sending messages
 _OVER_ALL = ("largest error", "  share", "detection limit")
+_OF_ROUNDS = ("epsilon of a round", "delta of a round", "deviation of one")
 _WHO = ("trust",)  # the same for all protocols with messages
 _ALWAYS = ("trust", "fewest people", "false positives")  # also known for a protocol that is not possible
 

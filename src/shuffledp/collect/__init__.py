@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from shuffledp.collect.reasons import Reason
     from shuffledp.collect.simulation.crowd import CrowdResult, send_crowd
     from shuffledp.collect.task.guarantee import Promise
+    from shuffledp.collect.task.new_series import new_series
     from shuffledp.collect.task.new_task import new_task
     from shuffledp.collect.task.schema import (
         AnswerChoices,
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
         PieceAlphabet,
         PieceList,
     )
+    from shuffledp.collect.task.series import Series, SeriesPromise, Servers, read_series
     from shuffledp.collect.task.task import Place, Task, read_task
 
 _load, __dir__ = lazy_names(
@@ -48,6 +50,7 @@ _load, __dir__ = lazy_names(
             "send_crowd",
         ),
         "task.guarantee": ("Promise",),
+        "task.new_series": ("new_series",),
         "task.new_task": ("new_task",),
         "task.schema": (
             "AnswerChoices",
@@ -58,6 +61,12 @@ _load, __dir__ = lazy_names(
             "AnswersElsewhere",
             "PieceAlphabet",
             "PieceList",
+        ),
+        "task.series": (
+            "Series",
+            "SeriesPromise",
+            "Servers",
+            "read_series",
         ),
         "task.task": (
             "Place",
@@ -96,9 +105,14 @@ __all__ = [
     "Promise",
     "Reason",
     "Receipt",
+    "Series",
+    "SeriesPromise",
+    "Servers",
     "Task",
+    "new_series",
     "new_task",
     "read_key",
+    "read_series",
     "read_task",
     "send_crowd",
     "write_key",

@@ -40,8 +40,8 @@ class Collected:
     `users` and `honest_users` are per batch. `refused` counts messages by reason. `surplus` and `short` tell whether a
     batch has more or fewer messages than its people send. `chance_of_more` is the probability, per batch, that a client
     draws more than `most_messages` and has to draw again. `ledger` is the population of the ledger with an entry for
-    the task. `left_out` batches had too few messages and are not in the release. `text` is the code of a task whose
-    answers are texts, and None if they are listed. A message moves an estimate by at most `reach` people. `planted`
+    the task. `left_out` batches had too few messages and are not in the release. `kind` is the kind of answers, and
+    `text` the code of texts; None for other kinds. A message moves an estimate by at most `reach` people. `planted`
     forged reports are enough to show a value that nobody holds; None if all values are shown.
     """
 
@@ -62,6 +62,7 @@ class Collected:
     short: bool
     ledger: str | None = None
     left_out: int = 0
+    kind: str = "list"
     text: TextCode | None = None
     reach: float = 1.0
     planted: int | None = None
@@ -178,8 +179,20 @@ def _forged(facts: Collected) -> str:
 def _possible(facts: Collected) -> Iterator[str]:
     """Yield which answers were possible, and how texts were normalised and cut."""
     code = facts.text
+    if facts.kind == "numbers":
+        yield (
+            f"The edges between the {counted(facts.answers, 'interval')} of numbers are public. A number outside of "
+            "them is in the first or the last interval. Anything that is no number is counted as (other), and no "
+            "answer as (none); both belong to no range and no quantile."
+        )
+        return
     if code is None:
         yield f"The list of the {counted(facts.answers, 'possible answer')} is public."
+        if facts.kind == "choices":
+            yield (
+                "A count is the number of people with this choice. A person can have several, so counts may add up to "
+                "more than the number of people. No choice at all is counted as the choice (none)."
+            )
         return
     pieces = "of a public list"
     if code.alphabet:

@@ -84,7 +84,19 @@ def headline(plan: Plan) -> str:
     if plan.values_per_person > 1:
         people += f" with up to {plan.values_per_person} values each"
     possible = counted(plan.bins, "possible value") if plan.listed else "any value"
-    return f"{people}, {possible}, {epsilon_delta(plan.epsilon, plan.delta)}"
+    together = f" for all {plan.rounds:,} rounds together" if plan.rounds > 1 else ""
+    return f"{people}, {possible}, {epsilon_delta(plan.epsilon, plan.delta)}{together}"
+
+
+def round_facts(plan: Plan) -> list[str]:
+    """Return the guarantee and the noise of one round of the recommended protocol; nothing without rounds."""
+    if plan.rounds == 1 or plan.recommended is None:
+        return []
+    row = plan.row(plan.recommended)
+    assert row.epsilon is not None
+    assert row.delta is not None
+    noise = "" if row.deviation is None else f" The standard deviation of one count is {row.deviation:,.1f} people."
+    return [f"One round: {epsilon_delta(row.epsilon, row.delta)}.{noise}"]
 
 
 def plan_text(plan: Plan) -> str:
@@ -101,7 +113,7 @@ def plan_text(plan: Plan) -> str:
     names = max(len(line[0]) for line in cells)
     numbers = ("  ".join(map(str.rjust, line[1:], widths[1:])) if len(line) > 2 else line[1] for line in cells)
     lines = (f"{line[0]:<{names}}  {text}" for line, text in zip(cells, numbers, strict=True))
-    return "\n".join([headline(plan), "", *lines, "", *recommendation(plan)])
+    return "\n".join([headline(plan), "", *lines, "", *recommendation(plan), *round_facts(plan)])
 
 
 def recommendation(plan: Plan, *, held: bool = False) -> list[str]:
@@ -171,7 +183,14 @@ def details(plan: Plan, *, held: bool = False) -> dict[str, str]:
     sentences = reasons(plan)
     parts = {} if held else {"If people send messages": sentences["reason"]}
     parts["For local data"] = sentences["reason_for_held_data"]
-    parts["For a trusted curator"] = sentences["reason_for_curator"]
+    if plan.rounds == 1:
+        parts["For a trusted curator"] = sentences["reason_for_curator"]
+    else:
+        parts["Rounds"] = (
+            f"Errors, messages and people are those of one round. A person who answers all {plan.rounds:,} rounds has "
+            f"the guarantee {epsilon_delta(plan.epsilon, plan.delta)}: the exact composition of the rounds, each with "
+            "noise of its own. A person who answers fewer rounds has a stronger one."
+        )
     parts["Errors"] = (
         "The largest error is over all possible values, the error of one is for a single value. Both are in people, "
         f"exceeded with probability at most {share_at_most(plan.beta, digits=3)}. A value that is not shown counts "

@@ -7,10 +7,18 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 from shuffledp.collect.task.guarantee import Promise
-from shuffledp.collect.task.schema import NONE, OTHER, AnswerRange, AnswersElsewhere, AnswerText
+from shuffledp.collect.task.schema import (
+    NONE,
+    OTHER,
+    AnswerChoices,
+    AnswerEdges,
+    AnswerRange,
+    AnswersElsewhere,
+    AnswerText,
+)
 from shuffledp.collect.task.task import BETA, LONGEST_QUESTION, Place, Task
 from shuffledp.errors import BrokenPromiseError
-from shuffledp.explain import text_task
+from shuffledp.explain import set_task, text_task
 from shuffledp.explain.plan import messages, warnings
 from shuffledp.explain.privacy import Protection, several_rows
 from shuffledp.formatting import (
@@ -27,6 +35,7 @@ from shuffledp.formatting import (
     share_at_most,
     shown,
 )
+from shuffledp.protocols.ranges import Ranges
 
 if TYPE_CHECKING:
     from shuffledp.collect.task.report import Cost
@@ -113,8 +122,10 @@ def about(task: Task, *, cost: Cost | None = None) -> dict[str, Any]:
         "shufflers": [{"address": place.address, "key": place.key} for place in task.shufflers],
         "analyzer": {"address": task.analyzer.address, "key": task.analyzer.key},
         "most_messages": task.most_messages,
-        "error": None if task.text_plan else {"beta": BETA, "people": task.protocol.error(BETA).simultaneous},
+        "values_per_person": task.values_per_person,
+        "error": None if task.text_plan else {"beta": BETA, "people": task.released_by().error(BETA).simultaneous},
         "texts": task.text_plan and text_task.about(task, task.text_plan),
+        "numbers": set_task.about(task, ranges) if isinstance(ranges := task.released_by(), Ranges) else None,
         "cost": cost,
         "warnings": warnings_of(task),
     }
@@ -123,7 +134,7 @@ def about(task: Task, *, cost: Cost | None = None) -> dict[str, Any]:
 def warnings_of(task: Task) -> list[str]:
     """Return the warnings about a task: a large delta, a large error, forged texts, all servers on one host."""
     plan = task.text_plan
-    error = 0.0 if plan else task.protocol.error(BETA).simultaneous
+    error = 0.0 if plan else task.released_by().error(BETA).simultaneous
     texts = text_task.warnings(task, plan) if plan else []
     return [*warnings(users=task.users, delta=task.guarantee.delta, error=error), *texts, *_one_host(task)]
 
@@ -219,15 +230,26 @@ def _answers(task: Task) -> str:
         return f"{readable(answers.size)} answers, listed at {answers.address} (SHA-256 {answers.sha256})"
     if isinstance(answers, AnswerText):
         return text_task.answers(answers)
-    if answers.size <= _LISTED:
-        return ", ".join(shown(value) for value in answers.values)
-    first = ", ".join(shown(value) for value in answers.values[: _LISTED // 2])
-    return f"{readable(answers.size)} answers ({first}, ...)"
+    if isinstance(answers, AnswerEdges):
+        return set_task.numbers(answers)
+    listed = _listed(answers.values)
+    return set_task.choices(answers, listed) if isinstance(answers, AnswerChoices) else listed
+
+
+def _listed(values: list[str]) -> str:
+    if len(values) <= _LISTED:
+        return ", ".join(shown(value) for value in values)
+    first = ", ".join(shown(value) for value in values[: _LISTED // 2])
+    return f"{readable(len(values))} answers ({first}, ...)"
 
 
 def _counted(task: Task) -> str:
     if isinstance(task.answers, AnswerText):
         return text_task.what_is_counted(task, task.answers)
+    if isinstance(task.answers, AnswerEdges):
+        return set_task.what_numbers_count(task, task.answers)
+    if isinstance(task.answers, AnswerChoices):
+        return set_task.what_choices_count(task, task.answers, _answers(task))
     return (
         f"The number of people per answer: {_answers(task)}. Other answers are counted together as {OTHER}, and no "
         f"answer as {NONE}. Counts are published for batches of exactly {readable(task.users)} people. Reports that "
@@ -259,9 +281,10 @@ def _host(place: Place) -> str:
 def _leaves(task: Task) -> str:
     layers = ", inside one more layer for each shuffler" if len(task.shufflers) > 1 else ""
     number = "the same for everyone" if task.padded else "random, with the same distribution for every answer"
-    texts = text_task.what_leaves(task.answers) if isinstance(task.answers, AnswerText) else ""
+    kind = task.answers
+    own = text_task.what_leaves(kind) if isinstance(kind, AnswerText) else set_task.what_leaves(task)
     return (
-        f"{texts}Randomized messages, each encrypted for the analyzer{layers}. The first shuffler sees your network "
+        f"{own}Randomized messages, each encrypted for the analyzer{layers}. The first shuffler sees your network "
         f"address, the time of arrival and the number of messages ({number}). The report states its time only in "
         f"steps of {duration(task.time_precision)}. The analyzer sees the messages of a whole batch in random order. "
         "Your answer is randomized once: sending again sends the same bytes."
@@ -271,6 +294,8 @@ def _leaves(task: Task) -> str:
 def _accuracy_in_short(task: Task) -> str:
     if task.text_plan is not None:
         return text_task.accuracy_in_short(task.text_plan, task.users)
+    if isinstance(ranges := task.released_by(), Ranges):
+        return set_task.accuracy_in_short(task, ranges)
     return (
         f"counts of {readable(task.users)} people each, within "
         f"±{people_at_most(task.protocol.error(BETA).simultaneous)} ({confidence_percent(BETA)}% confidence)"
@@ -287,6 +312,8 @@ def _report(task: Task) -> str:
 def _accuracy(task: Task) -> str:
     if task.text_plan is not None:
         return text_task.accuracy(task.text_plan, task.users)
+    if isinstance(ranges := task.released_by(), Ranges):
+        return set_task.accuracy(task, ranges)
     error = task.protocol.error(BETA).simultaneous
     return (
         f"With {confidence_percent(BETA)}% confidence, all published counts of a batch are within "

@@ -282,18 +282,19 @@ class Ranges(ShortRepr):
         domain: Domain | None = None,
         edges: Sequence[Any] | None = None,
         ordered: int | None = None,
+        forged: bool = False,
     ) -> OrderedEstimate:
         """Estimate counts of values and ranges, the distribution function and quantiles, with bounds.
 
         `reports` is the number of people who reported, if fewer than `users`. `domain` gives the values their labels,
         and `edges` separate values that are intervals. The first `ordered` values are in order, by default all values;
-        others, such as a missing one, belong to no range.
+        others, such as a missing one, belong to no range. With `forged`, some reports may be forged, as in other
+        protocols.
         """
         beta, domain = failure_probability(beta), self._labelled(domain)
         ran = self.for_reports(reports)
-        # checks the number of messages and the guarantee
-        checked = ran.nodes.estimate(tally, beta=beta, reports=None if reports is None else ran.users)
-        ran = replace(ran, nodes=replace(ran.nodes, guarantee=checked.guarantee))
+        nodes, tally = ran.nodes.accept(tally, reports=None if reports is None else ran.users, forged=forged)
+        ran = replace(ran, nodes=nodes)
         statistic = ran.estimator.statistic(tally)
         counts = ran.estimator.point(statistic)
         per_bin, simultaneous = around_estimates(

@@ -11,6 +11,7 @@ from bisect import bisect_left
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from shuffledp.accounting.rounds import rounds_of
 from shuffledp.accounting.search import first_safe_from
 from shuffledp.data.people import EVERYTHING
 from shuffledp.errors import ParameterError
@@ -46,6 +47,7 @@ class Plan(ShortRepr):
     curator                    rows of the central model
     listed                     whether there is a list of the possible values
     practical_messages         the most messages per person of a recommended protocol
+    rounds                     rounds with new noise; epsilon and delta are of all together, the rows of one of them
     warnings                   what makes the question itself doubtful
     """
 
@@ -68,6 +70,7 @@ class Plan(ShortRepr):
     reason_for_curator: Reason = field(repr=False)
     warnings: tuple[Caution, ...]
     protocols: Mapping[str, HistogramProtocol] = field(repr=False, compare=False)
+    rounds: int = 1
 
     def row(self, name: str) -> PlanRow:
         """Return the row of a protocol by its name."""
@@ -104,13 +107,16 @@ def plan(
     values_per_person: int = 1,
     practical_messages: float = PRACTICAL_MESSAGES,
     earlier: bool = False,
+    rounds: int = 1,
     progress: Progress = quiet,
 ) -> Plan:
     """Return error, cost and feasibility of the histogram protocols for this number of people and values.
 
     `bins` is the number of possible values; None if any value is possible, as in a release without a domain. Protocols
     that send more than `practical_messages` per person are not recommended where messages are sent. `earlier` adds the
-    earlier protocols of the shuffled model.
+    earlier protocols of the shuffled model. With several `rounds` of the same question, epsilon and delta are the
+    guarantee of all rounds together for a person who answers all of them; each row is one round, with its own guarantee
+    and fresh noise. There are then no rows of the central model: rounds are for people who send messages.
     """
     target = Target(
         users=users,
@@ -126,6 +132,7 @@ def plan(
         practical_messages=practical_messages,
         earlier=earlier,
         listed=bins is not None,
+        rounds=1 if rounds == 1 and not isinstance(rounds, bool) else rounds_of(rounds),
         progress=progress,
     )
 
@@ -137,16 +144,17 @@ def plan_for(
     practical_messages: float,
     earlier: bool = False,
     listed: bool = True,
+    rounds: int = 1,
     progress: Progress = quiet,
 ) -> Plan:
     """Return the plan for a target."""
     beta, most = failure_probability(beta), positive("practical_messages", practical_messages)
     advised = [name for name, entry in CATALOGUE.items() if entry.advised]
-    central = [name for name, entry in CATALOGUE.items() if entry.model == "central"]
+    central = [name for name, entry in CATALOGUE.items() if entry.model == "central" and rounds == 1]
     further = [name for name, entry in CATALOGUE.items() if earlier and entry.earlier and not entry.advised]
-    found = Rows.of([*advised, *further, *central], target, beta=beta, listed=listed, progress=progress)
+    found = Rows.of([*advised, *further, *central], target, beta=beta, listed=listed, rounds=rounds, progress=progress)
     offered, curator = ([found.row(name) for name in names] for names in (advised, central))
-    fewer = fewer_rows(target, beta=beta, most=most, listed=listed)
+    fewer = fewer_rows(target, beta=beta, most=most, listed=listed, rounds=rounds)
     rows, protocols = [*offered, *fewer.rows, *map(found.row, further)], {**found.protocols, **fewer.protocols}
     sent, held = (recommend(offered, target, most=limit) for limit in (most, math.inf))
     if math.isfinite(most) and consider_fewer(sent, offered):
@@ -172,6 +180,7 @@ def plan_for(
         reason_for_curator=trusted.reason,
         warnings=cautions(users=target.users, delta=target.delta),
         protocols=protocols,
+        rounds=rounds,
     )
 
 

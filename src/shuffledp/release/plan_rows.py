@@ -12,6 +12,8 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import NamedTuple
 
+from shuffledp.accounting.composition import composed
+from shuffledp.accounting.rounds import guarantee_of_one
 from shuffledp.errors import ParameterError, TooFewUsersError
 from shuffledp.formatting import printable
 from shuffledp.progress import Progress, quiet
@@ -42,6 +44,8 @@ class PlanRow:
     simultaneous         largest error over all values; `simultaneous_share` as a share of all people
     messages             expected number of messages per person; `most_messages` is the maximum
     problem              why the protocol cannot be used; `needed_users` and `detail` belong to it
+    deviation            standard deviation of the estimate of one value that nobody holds; None if it is not known
+    epsilon, delta       the guarantee of this release, or of one of several rounds; None if there is a problem
     """
 
     name: str
@@ -60,6 +64,9 @@ class PlanRow:
     problem: Problem = Problem.NONE
     needed_users: int | None = None
     detail: str = ""
+    deviation: float | None = None
+    epsilon: float | None = None
+    delta: float | None = None
 
 
 @dataclass(frozen=True)
@@ -71,13 +78,23 @@ class Rows:
 
     @classmethod
     def of(
-        cls, names: Sequence[str], target: Target, *, beta: float, listed: bool = True, progress: Progress = quiet
+        cls,
+        names: Sequence[str],
+        target: Target,
+        *,
+        beta: float,
+        listed: bool = True,
+        rounds: int = 1,
+        progress: Progress = quiet,
     ) -> Rows:
-        """Calibrate these catalogue entries; `listed` says whether there is a list of the possible values."""
+        """Calibrate these catalogue entries; `listed` says whether there is a list of the possible values.
+
+        With several `rounds`, the target is the guarantee of all of them, and the rows are of one round.
+        """
         rows, protocols = list[PlanRow](), dict[str, HistogramProtocol]()
         for done, name in enumerate(names):
             progress("planning", done / len(names))
-            rows.append(_row(name, CATALOGUE[name], target, beta, protocols, listed=listed))
+            rows.append(_row(name, CATALOGUE[name], target, beta, protocols, listed=listed, rounds=rounds))
         progress("planning", 1.0)
         return cls(tuple(rows), protocols)
 
@@ -87,13 +104,21 @@ class Rows:
 
 
 def _row(
-    name: str, entry: Entry, target: Target, beta: float, made: dict[str, HistogramProtocol], *, listed: bool
+    name: str,
+    entry: Entry,
+    target: Target,
+    beta: float,
+    made: dict[str, HistogramProtocol],
+    *,
+    listed: bool,
+    rounds: int,
 ) -> PlanRow:
     """Calibrate one protocol, store it in `made`, and return its row."""
     row = PlanRow(name=name, title=entry.title, model=entry.model, false_positive_bins=entry.false_positives)
     if entry.false_positives and not listed:
         return replace(row, problem=Problem.NEEDS_LIST)
     try:
+        target = target if rounds == 1 else one_round(entry, target, rounds)
         fewest = entry.kind.minimum_users(
             epsilon=target.epsilon, delta=target.delta, values_per_person=target.values_per_person
         )
@@ -116,7 +141,30 @@ def _row(
         messages=messages.expected,
         most_messages=printable(messages.maximum) if isinstance(messages.maximum, int) else messages.maximum,
         bytes_per_person=messages.expected * protocol.bits_per_message / 8,
+        deviation=_deviation(protocol),
+        epsilon=target.epsilon,
+        delta=target.delta,
     )
+
+
+def one_round(entry: Entry, target: Target, rounds: int) -> Target:
+    """Return the target of one of several rounds, whose composition is within the target of all."""
+
+    def reached(epsilon: float, delta: float) -> float:
+        protocol = entry.make(replace(target, epsilon=epsilon, delta=delta))
+        return composed([protocol.privacy] * rounds).delta(target.epsilon)
+
+    found = guarantee_of_one(reached, rounds=rounds, epsilon=target.epsilon, delta=target.delta)
+    return replace(target, epsilon=found.epsilon, delta=found.delta)
+
+
+def _deviation(protocol: HistogramProtocol) -> float | None:
+    """The standard deviation of the estimate of a value that nobody holds, before an estimator that truncates it."""
+    noise = getattr(protocol, "noise", None)
+    if noise is not None:
+        return math.sqrt(noise.variance)
+    variance = getattr(protocol.estimator, "variance", None)
+    return None if variance is None else math.sqrt(variance())
 
 
 PRACTICAL_MESSAGES = 1000.0
@@ -133,13 +181,13 @@ _HARDLY_LARGER = 1.25
 """The largest ratio of errors at which FEWER is still preferred."""
 
 
-def fewer_rows(target: Target, *, beta: float, most: float, listed: bool) -> Rows:
+def fewer_rows(target: Target, *, beta: float, most: float, listed: bool, rounds: int = 1) -> Rows:
     """Calibrate FEWER with its usual number of dummies, or with fewer if that exceeds `most` messages per person."""
     values, dummies = target.values_per_person, DUMMIES
     for _ in range(_ATTEMPTS):
         entry = replace(CATALOGUE[FEWER], choices={"dummies": dummies})
         made = dict[str, HistogramProtocol]()
-        row = _row(FEWER, entry, target, beta, made, listed=listed)
+        row = _row(FEWER, entry, target, beta, made, listed=listed, rounds=rounds)
         if row.problem or row.messages <= most:
             break
         # the number of buckets is a prime, so that there are slightly more dummies than wanted

@@ -119,7 +119,9 @@ def test_texts_keep_their_own_code_points():
 @pytest.mark.parametrize(
     ("path", "value", "reason"),
     [
-        (("version",), 2, "version must be 1, got a task of version 2"),
+        (("version",), 3, "version must be 1 or 2, got a task of version 3"),
+        (("version",), 2, "the field `series` of a task of version 2 is missing"),
+        (("series",), {"id": "ab" * 32, "round": 1}, "a task of version 1 has no field `series`"),
         (("version",), "1", "`version` must be a whole number, got text"),
         (("question",), "  ", "the question must have 1 to 1,000 characters"),
         (("question",), "x" * 1001, "the question must have"),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import os
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from functools import reduce
 from operator import add
 from pathlib import Path
@@ -12,22 +13,26 @@ from pathlib import Path
 from shuffledp.collect.server.observability import log, log_error
 from shuffledp.collect.store import KeptTally, TallyStore
 from shuffledp.collect.store.tallies import from_bytes
-from shuffledp.collect.task import AnswerText, Task
-from shuffledp.collect.task.schema import NONE, OTHER
+from shuffledp.collect.task import AnswerChoices, AnswerEdges, AnswerText, Task
+from shuffledp.collect.task.schema import NONE, OTHER, kind_of
 from shuffledp.collect.task.task import BETA
 from shuffledp.errors import DataError
 from shuffledp.explain.collected import Collected, collected_notes, collected_warnings
 from shuffledp.explain.plan import warnings
 from shuffledp.histogram.estimate import Estimate
+from shuffledp.histogram.facts import Cap
+from shuffledp.histogram.ordered_estimate import SHARES
 from shuffledp.histogram.tally import Tally
 from shuffledp.histogram.text_code import TextCode
 from shuffledp.ledger import Ledger
 from shuffledp.progress import Progress, quiet
-from shuffledp.protocols.catalogue import CATALOGUE
+from shuffledp.protocols.catalogue import CATALOGUE, Entry
 from shuffledp.protocols.free_text import FreeText
+from shuffledp.protocols.protocol import HistogramProtocol
 from shuffledp.protocols.shuffled.hashed import HashedHistogram
-from shuffledp.protocols.shuffled_histogram import ShuffledHistogram, chance_of_more
+from shuffledp.protocols.shuffled_histogram import chance_of_more
 from shuffledp.release.limits import released_error, released_limit
+from shuffledp.release.ranges import RANGES, in_units
 from shuffledp.release.release import Release
 from shuffledp.release.selected import standing_out
 
@@ -48,13 +53,18 @@ def release_of(
     `refused` counts messages by reason; `ledger` names the population of the ledger that has an entry for the task;
     `left_out` batches had too few messages. Texts are searched in `processes` threads, by default one per core.
     """
-    entry, protocol = CATALOGUE[task.protocol_used.name], task.protocol.joined(len(tallies))
+    entry, protocol = entry_of(task), task.released_by(len(tallies))
     together = reduce(add, tallies)
     if isinstance(task.answers, AnswerText):
         estimate = _texts(task.answers.code, protocol, together, beta=beta, processes=processes, progress=progress)
     else:
         estimate = protocol.estimate(together, beta=beta, reports=protocol.users, domain=task.labels, forged=True)
-        estimate = standing_out(estimate, protocol, always=(OTHER, NONE))
+        if isinstance(task.answers, AnswerEdges):
+            estimate = in_units(estimate, task.answers.intervals, shares=_shares(task.answers))
+        else:
+            estimate = standing_out(estimate, protocol, always=(OTHER, NONE))
+        if isinstance(task.answers, AnswerChoices):
+            estimate = replace(estimate, cap=Cap(values=task.answers.most))
     error = released_error(estimate, protocol)
     facts = Collected(
         task=task.name,
@@ -74,8 +84,9 @@ def release_of(
         short=any(task.protocol.most_reports(tally) < task.users for tally in tallies),
         ledger=ledger,
         left_out=left_out,
+        kind=kind_of(task.answers),
         text=task.answers.code if isinstance(task.answers, AnswerText) else None,
-        reach=protocol.reach,
+        reach=task.protocol.reach,
         planted=_planted(estimate, task),
     )
     return Release(
@@ -95,9 +106,14 @@ def release_of(
     )
 
 
+def _shares(answers: AnswerEdges) -> tuple[float, ...]:
+    """The shares of the quantiles that a release shows: those of the task and the median, or the usual ones."""
+    return tuple(sorted({0.5, *answers.shares})) if answers.shares else SHARES
+
+
 def _texts(
     code: TextCode,
-    protocol: ShuffledHistogram,
+    protocol: HistogramProtocol,
     tally: Tally,
     *,
     beta: float,
@@ -122,6 +138,14 @@ def _planted(estimate: Estimate, task: Task) -> int | None:
         return None
     levels = task.answers.levels if isinstance(task.answers, AnswerText) else 1
     return math.ceil(estimate.detection.limit * levels / task.most_messages)
+
+
+_RANGES = replace(RANGES, choices={"dummies": "poisson"})
+
+
+def entry_of(task: Task) -> Entry:
+    """Return the catalogue's entry of the protocol that is released."""
+    return _RANGES if task.tree is not None else CATALOGUE[task.protocol_used.name]
 
 
 def entered_as(task: Task) -> str:
@@ -179,15 +203,16 @@ class Releasing:
     def _check_budget(self) -> None:
         """Raise an error if the task does not fit the budget of the ledger."""
         if self._ledger is not None:
-            what, catalogued = entered_as(self._task), CATALOGUE[self._task.protocol_used.name]
-            self._ledger.check_fits({what: self._task.protocol}, entries={what: catalogued})
+            what = entered_as(self._task)
+            self._ledger.check_fits({what: self._task.released_by()}, entries={what: entry_of(self._task)})
 
     def _enter(self) -> int | None:
         """Enter the task in the ledger, as the last step before a release becomes visible."""
         if self._ledger is None:
             return None
-        catalogued = CATALOGUE[self._task.protocol_used.name]
-        return self._ledger.spend(self._task.protocol, what=entered_as(self._task), entry=catalogued, once=True)
+        return self._ledger.spend(
+            self._task.released_by(), what=entered_as(self._task), entry=entry_of(self._task), once=True
+        )
 
     def _finish(self, entry: int | None) -> None:
         if self._ledger is None or entry is None:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from shuffledp.collect.analyzer.hiding import HidingStore
-from shuffledp.collect.analyzer.releases import entered_as
+from shuffledp.collect.analyzer.releases import entered_as, entry_of
 from shuffledp.collect.crypto.keys import KeyPair, read_key, read_word
 from shuffledp.collect.server.auth import Accepted
 from shuffledp.collect.server.pull import BatchSource
@@ -23,7 +23,6 @@ from shuffledp.collect.task import AnswersElsewhere, Task
 from shuffledp.collect.web.sessions import Sessions
 from shuffledp.errors import DataError, ParameterError
 from shuffledp.ledger import Ledger
-from shuffledp.protocols.catalogue import CATALOGUE
 from shuffledp.release.hidden import Blocklist
 
 LOOKS_EVERY = 0.5
@@ -141,8 +140,8 @@ class Settings:
             if self.ledger is not None:
                 # before people answer a question whose result could never be published
                 Ledger.of(self.ledger).check_fits(
-                    {entered_as(task): task.protocol for task in self.tasks},
-                    entries={entered_as(task): CATALOGUE[task.protocol_used.name] for task in self.tasks},
+                    {entered_as(task): task.released_by() for task in self.tasks},
+                    entries={entered_as(task): entry_of(task) for task in self.tasks},
                 )
         finally:
             self.close()

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
-from shuffledp.collect.analyzer.releases import entered_as, release_of
+from shuffledp.collect.analyzer.releases import entered_as, entry_of, release_of
 from shuffledp.collect.analyzer.worker import check_noise
 from shuffledp.collect.batch_files.engine import CountedBatch, open_engine
 from shuffledp.collect.batch_files.formats import find_batches
@@ -26,7 +26,6 @@ from shuffledp.collect.task.task import BETA
 from shuffledp.errors import DataError, ParameterError
 from shuffledp.ledger import Ledger
 from shuffledp.progress import Progress, quiet
-from shuffledp.protocols.catalogue import CATALOGUE
 from shuffledp.release.release import Release
 
 
@@ -100,8 +99,7 @@ def count_files(
         if new:  # remembered before anything is visible
             memory.remember(secrets.token_hex(16), new, partial(machine.write_fingerprints, new))
     if book is not None:
-        entry = CATALOGUE[task.protocol_used.name]
-        book.finish(book.spend(task.protocol, what=entered_as(task), entry=entry, once=True))
+        book.finish(book.spend(task.released_by(), what=entered_as(task), entry=entry_of(task), once=True))
     return CountedFiles(
         release=release,
         batches=tuple(batch.batch_id for batch in good),

@@ -18,7 +18,16 @@ from shuffledp.collect.client.budget import Use, claimed, limit_of, use_of
 from shuffledp.collect.client.journal import Entry, Journal
 from shuffledp.collect.client.transport import SECONDS, Receipt, check_admission, check_seconds, fetch, post
 from shuffledp.collect.reasons import Reason
-from shuffledp.collect.task import AnswersElsewhere, Phase, Promise, Task, moment_in_text, read_task
+from shuffledp.collect.task import (
+    AnswersElsewhere,
+    Phase,
+    Promise,
+    Series,
+    SeriesPromise,
+    Task,
+    moment_in_text,
+    read_asked,
+)
 from shuffledp.collect.task.report import ID_BYTES, seal_report
 from shuffledp.collect.task.schema import is_hexadecimal
 from shuffledp.errors import (
@@ -72,8 +81,10 @@ _checked: dict[tuple[bytes, tuple[float, float] | None], Promise] = {}
 """Cached guarantees by task id and limit; the id determines all parameters."""
 
 
-def checked(task: Task, at_most: tuple[float, float] | None = None) -> Promise:
-    """Return the cached guarantee of a task; refuse one weaker than it claims or than `at_most`."""
+def checked(task: Task | Series, at_most: tuple[float, float] | None = None) -> Promise:
+    """Return the cached guarantee of a task, or of all rounds of a series; refuse one weaker than it claims or than
+    `at_most`.
+    """
     if at_most is not None:
         try:
             epsilon, delta = at_most
@@ -85,13 +96,14 @@ def checked(task: Task, at_most: tuple[float, float] | None = None) -> Promise:
         if len(_checked) >= _MOST_REMEMBERED:
             _checked.clear()
         try:
-            known = _checked[task.id, at_most] = task.check(at_most)
+            found = task.check(at_most)
+            known = _checked[task.id, at_most] = found.total if isinstance(found, SeriesPromise) else found
         except BrokenPromiseError as error:
             raise BrokenPromiseError(f"{error}: do not answer") from None
     return known
 
 
-def allowed(task: Task, at_most: tuple[float, float] | None) -> Promise:
+def allowed(task: Task | Series, at_most: tuple[float, float] | None) -> Promise:
     """Return the guarantee of a task if the person allows it; the default limit is `AT_MOST`."""
     if at_most is not None:
         return checked(task, at_most)
@@ -107,7 +119,7 @@ def allowed(task: Task, at_most: tuple[float, float] | None) -> Promise:
     )
 
 
-def check_pin(task: Task, pin: str | bytes | None) -> None:
+def check_pin(task: Task | Series, pin: str | bytes | None) -> None:
     """Refuse a task whose id is not the pinned one."""
     if pin is None:
         return
@@ -118,9 +130,23 @@ def check_pin(task: Task, pin: str | bytes | None) -> None:
         raise TaskError(f"the id of the task must be the pinned {text.lower()}, got {task.name}: do not answer")
 
 
-def check_open(task: Task) -> None:
-    """Refuse a task that is not open by the clock of this machine."""
-    phase = task.phase(time.time())
+def check_open(task: Task | Series) -> None:
+    """Refuse a task, or a series, that is not open by the clock of this machine."""
+    _refuse_unless_open(task, task.phase(time.time()))
+
+
+def open_task(asked: Task | Series) -> Task:
+    """Return the task that is open now: the task itself, or the round of a series."""
+    now = time.time()
+    _refuse_unless_open(asked, asked.phase(now))
+    if isinstance(asked, Task):
+        return asked
+    number = asked.round_at(now)
+    assert number is not None
+    return asked.task(number)
+
+
+def _refuse_unless_open(task: Task | Series, phase: Phase) -> None:
     if phase is Phase.BEFORE:
         raise UnreachableError(f"the task opens at {moment_in_text(task.opens)}", reason=Reason.NOT_YET_OPEN)
     if phase is Phase.CLOSED:
@@ -172,9 +198,10 @@ NOT_USED = "the report that was made before was used, and the answer that was gi
 
 
 class Client:
-    """Answers a task for one person, once.
+    """Answers a task for one person, once; or each round of a series once, the one that is open now.
 
-    `task` is a task, its file or its bytes; `pin` is the id that it must have, as 64 hexadecimal digits. The client
+    `task` is a task or a series, its file or its bytes; `pin` is the id that it must have, as 64 hexadecimal digits.
+    For a series, the guarantee and `at_most` are of all rounds together, and a person may join in any round. The client
     computes the guarantee from the task's parameters. It refuses a task that is weaker than it claims or than
     `at_most`, the (epsilon, delta) that this person allows (default `AT_MOST`). `journal` is a folder of this person,
     `admission` the secret or token that the task requires, `timeout` the seconds to wait for a server.
@@ -186,7 +213,7 @@ class Client:
 
     def __init__(
         self,
-        task: Task | str | Path | bytes,
+        task: Task | Series | str | Path | bytes,
         *,
         at_most: tuple[float, float] | None = None,
         pin: str | bytes | None = None,
@@ -196,11 +223,11 @@ class Client:
         budget: tuple[float, float] | None = None,
         by_results: bool = False,
     ) -> None:
-        self.task = task if isinstance(task, Task) else read_task(_source(task))
+        self._asked = task if isinstance(task, (Task, Series)) else read_asked(_source(task))
         self._beside = Path(task).parent if isinstance(task, (str, Path)) else None
-        check_pin(self.task, pin)
-        self.promise = allowed(self.task, at_most)
-        check_open(self.task)
+        check_pin(self._asked, pin)
+        self.promise = allowed(self._asked, at_most)
+        self.task = open_task(self._asked)
         self.journal = Journal(journal)
         self.limit = limit_of(self.journal, budget, by_results=by_results)
         self._admission = check_admission(self.task, admission)
@@ -210,6 +237,11 @@ class Client:
     def spending(self) -> Use | None:
         """What this answer uses of the limit, and all others in the journal; None without a limit."""
         return None if self.limit is None else use_of(self.journal, self.task, self.limit)
+
+    @property
+    def series(self) -> Series | None:
+        """The series whose open round is answered; None for a single task."""
+        return self._asked if isinstance(self._asked, Series) else None
 
     def report(self, answer: Any) -> bytes:
         """Return the report to send, after it is durable in the journal.
@@ -256,6 +288,8 @@ class Client:
 
     def _entered(self, answer: Any) -> tuple[Entry, bool]:
         """Return the journal's entry for this task, new if there was none, and whether it existed before."""
+        if self.series is not None:
+            self.task = open_task(self.series)  # another round may be open by now
         entry = self.journal.read(self.task)
         if entry is not None:
             return entry, True
@@ -293,7 +327,9 @@ def _ready(entry: Entry) -> bytes:
 
 def _source(task: Any) -> str | Path | bytes:
     if not isinstance(task, (str, Path, bytes)):
-        raise ParameterError(f"task must be a Task, the name of its file, or its bytes; got {type(task).__name__}")
+        raise ParameterError(
+            f"task must be a Task or a Series, the name of its file, or its bytes; got {type(task).__name__}"
+        )
     return task
 
 

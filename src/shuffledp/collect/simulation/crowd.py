@@ -24,7 +24,7 @@ from multiprocessing.process import BaseProcess
 from queue import SimpleQueue
 from typing import Any, NamedTuple
 
-from shuffledp.collect.client.client import check_open, checked, new_report
+from shuffledp.collect.client.client import checked, new_report, open_task
 from shuffledp.collect.client.transport import (
     SECONDS,
     Connection,
@@ -32,7 +32,7 @@ from shuffledp.collect.client.transport import (
     check_seconds,
     post_over,
 )
-from shuffledp.collect.task import Task, task_of
+from shuffledp.collect.task import Series, Task, task_of
 from shuffledp.errors import DataError, ParameterError, RefusedError, UnreachableError
 from shuffledp.progress import Progress, quiet
 from shuffledp.validation import whole
@@ -83,7 +83,7 @@ class CrowdResult:
 
 
 def send_crowd(
-    task: Task,
+    task: Task | Series,
     answers: Sequence[Any],
     *,
     listed: bytes | None = None,
@@ -96,13 +96,13 @@ def send_crowd(
     progress: Progress = quiet,
     told: OnOutcome | None = None,
 ) -> CrowdResult:
-    """Send a report for each of the answers, at most `rate` of them per second.
+    """Send a report for each of the answers, at most `rate` of them per second; to the open round of a series.
 
     `listed` is the content of an external list of answers. `admission` is the secret of the task, or a token for each
     person. `patience` is the time for retries of one report, in seconds.
     """
     checked(task)
-    check_open(task)
+    task = open_task(task)
     if not len(answers):
         raise ParameterError("answers must be of at least one person, got none")
     if rate is not None and not rate > 0:

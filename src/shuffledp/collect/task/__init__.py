@@ -2,6 +2,7 @@
 
 from shuffledp.collect.task.guarantee import Promise
 from shuffledp.collect.task.schema import NONE, OTHER
+from shuffledp.collect.task.series import Series, SeriesPromise, Servers, read_asked, read_series, series_of
 from shuffledp.collect.task.task import (
     AnswerChoices,
     AnswerEdges,
@@ -13,6 +14,7 @@ from shuffledp.collect.task.task import (
     Named,
     Phase,
     Place,
+    RoundOf,
     Task,
     moment_in_text,
     read_task,
@@ -33,8 +35,15 @@ __all__ = [
     "Phase",
     "Place",
     "Promise",
+    "RoundOf",
+    "Series",
+    "SeriesPromise",
+    "Servers",
     "Task",
     "moment_in_text",
+    "read_asked",
+    "read_series",
     "read_task",
+    "series_of",
     "task_of",
 ]

@@ -307,14 +307,14 @@ def check_promise(
         raise BrokenPromiseError(
             f"the task claims delta={claimed.delta:g} at epsilon={claimed.epsilon:g}, "
             "but its parameters give "
-            f"{_rounded_up(reached)}, which is weaker"
+            f"{in_message(reached)}, which is weaker"
         )
     if at_most is not None:
         epsilon, delta = target_epsilon(at_most[0]), target_delta(at_most[1])
         allowed = _delta(protocol, epsilon, redrawn)
         if allowed > delta * (1 + PROMISED_DELTA):
             raise BrokenPromiseError(
-                f"the task gives delta={_rounded_up(allowed)} at epsilon={epsilon:g}, which is more "
+                f"the task gives delta={in_message(allowed)} at epsilon={epsilon:g}, which is more "
                 "than the "
                 f"{delta:g} that is allowed here"
             )
@@ -329,6 +329,6 @@ def _delta(protocol: ShuffledHistogram, epsilon: float, redrawn: float) -> float
         raise BrokenPromiseError(f"the privacy of its parameters cannot be computed: {error}") from None
 
 
-def _rounded_up(delta: float) -> str:
+def in_message(delta: float) -> str:
     """A delta in a message, spelled as in vectors/promises.json, such as 1e-06."""
     return f"{float(share_at_most(delta)):g}"

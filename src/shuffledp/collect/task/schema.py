@@ -236,62 +236,69 @@ _JSON_TYPES = {
 }
 
 
-def check_form(value: Any, form: inspect.Type, path: str = "") -> None:
-    """Refuse JSON that does not have the form of a task, or of the part of a task at `path`."""
+def check_form(value: Any, form: inspect.Type, path: str = "", *, of: str = "a task") -> None:
+    """Refuse JSON that does not have the form of a task, or of the part of a task at `path`.
+
+    `of` is what the whole JSON is called in messages.
+    """
     match form:
         case inspect.IntType():
-            _check_type(value, int, path)
+            _check_type(value, int, path, of)
         case inspect.StrType():
-            _check_type(value, str, path)
+            _check_type(value, str, path, of)
         case inspect.DictType():
-            _check_type(value, dict, path)
+            _check_type(value, dict, path, of)
         case inspect.ListType():
-            _check_type(value, list, path)
+            _check_type(value, list, path, of)
             for at, part in enumerate(value):
-                check_form(part, form.item_type, f"{path}[{at}]")
+                check_form(part, form.item_type, f"{path}[{at}]", of=of)
         case inspect.EnumType():
-            _check_type(value, str, path)
+            _check_type(value, str, path, of)
             _check_choice(value, [str(one) for one in form.cls], path)
         case inspect.LiteralType():
-            _check_type(value, str, path)
+            _check_type(value, str, path, of)
             _check_choice(value, form.values, path)
         case inspect.UnionType():
-            _check_type(value, dict, path)
-            check_form(value, _tagged(value, form, path), path)
+            _check_type(value, dict, path, of)
+            check_form(value, _member(value, form, path), path, of=of)
         case inspect.StructType():
-            _check_type(value, dict, path)
-            _check_fields(value, form, path)
+            _check_type(value, dict, path, of)
+            _check_fields(value, form, path, of)
 
 
-def _check_type(value: Any, kind: type, path: str) -> None:
+def _check_type(value: Any, kind: type, path: str, of: str = "a task") -> None:
     if type(value) is kind:
         return
     wanted, got = _JSON_TYPES[kind], _JSON_TYPES.get(type(value), "a number")
-    raise TaskError(f"`{path}` must be {wanted}, got {got}" if path else f"a task must be {wanted}, got {got}")
+    raise TaskError(f"`{path}` must be {wanted}, got {got}" if path else f"{of} must be {wanted}, got {got}")
 
 
 def _check_choice(value: str, choices: Sequence[Any], path: str) -> None:
     if value not in choices:
-        raise TaskError(f"`{path}` must be {', '.join(choices[:-1])} or {choices[-1]}, got {value!r:.60}")
+        others = f"{', '.join(choices[:-1])} or " if len(choices) > 1 else ""
+        raise TaskError(f"`{path}` must be {others}{choices[-1]}, got {value!r:.60}")
 
 
-def _check_fields(value: dict[str, Any], form: inspect.StructType, path: str) -> None:
-    of = f"`{path}`" if path else "a task"
+def _check_fields(value: dict[str, Any], form: inspect.StructType, path: str, whole: str) -> None:
+    of = f"`{path}`" if path else whole
     types = {field.encode_name: field.type for field in form.fields}
     tag = {form.tag_field} if form.tag_field else set()
-    for name in types:
-        if name not in value:
-            raise TaskError(f"the field `{name}` of {of} is missing")
+    for field in form.fields:
+        if field.required and field.encode_name not in value:
+            raise TaskError(f"the field `{field.encode_name}` of {of} is missing")
     for name, part in value.items():
         if name in types:
-            check_form(part, types[name], f"{path}.{name}" if path else name)
+            check_form(part, types[name], f"{path}.{name}" if path else name, of=whole)
         elif name not in tag:
             raise TaskError(f"`{name:.60}` is no field of {of}")
 
 
-def _tagged(value: dict[str, Any], form: inspect.UnionType, path: str) -> inspect.StructType:
-    """The member of a union that the tag of an object names."""
-    members = {one.tag: one for one in form.types if isinstance(one, inspect.StructType)}
+def _member(value: dict[str, Any], form: inspect.UnionType, path: str) -> inspect.StructType:
+    """The member of a union that the tag of an object names, or the only one where nothing is the other choice."""
+    objects = [one for one in form.types if isinstance(one, inspect.StructType)]
+    if len(objects) == 1:
+        return objects[0]
+    members = {one.tag: one for one in objects}
     field = next(iter(members.values())).tag_field or ""
     if field not in value:
         raise TaskError(f"the field `{field}` of `{path}` is missing")

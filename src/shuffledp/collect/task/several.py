@@ -45,6 +45,8 @@ class AnswerEdges(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag_f
         """Refuse edges that are none or in another spelling, and shares that are none or out of order."""
         if str(self.intervals) != self.edges:
             raise TaskError(f"edges must have their one spelling {str(self.intervals)!r:.60}, got {self.edges!r:.60}")
+        if self.size > MOST_LISTED:
+            raise TaskError(f"a task has at most {MOST_LISTED:,} intervals of numbers, got {self.size:,}")
         if len(self.quantiles) > MOST_QUANTILES:
             raise TaskError(f"quantiles must be at most {MOST_QUANTILES}, got {len(self.quantiles)}")
         if not all(0 < share < 1 for share in self.shares) or any(b <= a for a, b in pairwise(self.shares)):

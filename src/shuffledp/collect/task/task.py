@@ -12,7 +12,7 @@ from datetime import UTC, datetime
 from enum import StrEnum
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, TypeVar
 
 import msgspec
 import numpy as np
@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 
 from shuffledp.accounting.curve import Guarantee
 from shuffledp.accounting.group_curve import GroupPrivacy, group_privacy
+from shuffledp.accounting.rounds import MOST_ROUNDS
 from shuffledp.collect.crypto.hpke import is_public_key
 from shuffledp.collect.task.guarantee import Promise, check_promise, is_padded, people_of, read_protocol, tree_of
 from shuffledp.collect.task.schema import (
@@ -48,6 +49,9 @@ from shuffledp.protocols.shuffled_histogram import ShuffledHistogram
 from shuffledp.validation import MOST_USERS, target_delta, target_epsilon
 
 VERSION = 1
+ROUND_VERSION = 2
+"""The version of a task that is one round of a series: it has the field `series`, which version 1 does not have."""
+
 SEALING_BYTES = 48
 """Bytes that HPKE adds to a text: the sender's public key, and the tag of AES-GCM."""
 
@@ -69,6 +73,9 @@ _MOST_BYTES = 64 * 2**20
 """Bytes of a task file, which a client holds in memory."""
 
 Admission = Literal["anybody", "secret", "tokens"]
+
+SERIES_KIND = "series"
+"""The kind that a series file has; a task file has none."""
 
 
 class Phase(StrEnum):
@@ -112,13 +119,51 @@ class Claim(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     epsilon: str
     delta: str
 
+    @property
+    def guarantee(self) -> Guarantee:
+        """The claimed numbers."""
+        try:
+            return Guarantee(
+                epsilon=target_epsilon(read_decimal(self.epsilon, name="epsilon")),
+                delta=target_delta(read_decimal(self.delta, name="delta")),
+                basis="computed from the parameters of the task",
+            )
+        except ParameterError as error:
+            raise TaskError(f"the guarantee of the task cannot be one: {error}") from None
 
-class Task(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True, dict=True):
+
+def check_places(shufflers: list[Place], analyzer: Place) -> None:
+    """Refuse servers with wrong addresses or keys, or two with the same key."""
+    if not 1 <= len(shufflers) <= MOST_SHUFFLERS:
+        raise TaskError(f"a task needs 1 to {MOST_SHUFFLERS} shufflers, got {len(shufflers)}")
+    for at, place in enumerate(shufflers):
+        place.check(f"shuffler {at + 1}")
+    analyzer.check("the analyzer")
+    keys = [place.key for place in (*shufflers, analyzer)]
+    if len(set(keys)) != len(keys):
+        raise TaskError("two servers of the task have the same key: its owner could undo the mixing")
+
+
+class RoundOf(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """The series that a task belongs to, by its id, and the number of its round."""
+
+    id: str
+    round: int
+
+    def check(self) -> None:
+        """Refuse a wrong id or number."""
+        if not is_hexadecimal(self.id):
+            raise TaskError("the id of a series must be 64 hexadecimal digits, in small letters")
+        if not 1 <= self.round <= MOST_ROUNDS:
+            raise TaskError(f"the round of a series must be from 1 to {MOST_ROUNDS}, got {self.round}")
+
+
+class Task(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True, dict=True, omit_defaults=True):
     """A question, its possible answers, the noise, and the servers with their keys.
 
     `users` reports make a batch, and the privacy needs `honest_users` of them to follow the protocol. A report holds at
     most `most_messages`. Times are in UTC; the time of a report is rounded down to steps of `time_precision` seconds.
-    `shufflers` are in the order of the chain.
+    `shufflers` are in the order of the chain. Version 2 is a round of the `series` that it names.
     """
 
     version: int
@@ -135,10 +180,10 @@ class Task(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True
     admission: Admission
     shufflers: list[Place]
     analyzer: Place
+    series: RoundOf | None = None
 
     def __post_init__(self) -> None:
-        if self.version != VERSION:
-            raise TaskError(f"version must be {VERSION}, got a task of version {self.version}")
+        self._check_version()
         if not self.question.strip() or len(self.question) > LONGEST_QUESTION:
             raise TaskError(f"the question must have 1 to {LONGEST_QUESTION:,} characters")
         self.answers.check()
@@ -150,22 +195,22 @@ class Task(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True
             raise TaskError("a task must open before it closes")
         if not 1 <= self.time_precision <= 366 * 86_400:
             raise TaskError("time_precision must be from one second to 366 days, in seconds")
-        self._check_places()
+        check_places(self.shufflers, self.analyzer)
 
-    def _check_places(self) -> None:
-        if not 1 <= len(self.shufflers) <= MOST_SHUFFLERS:
-            raise TaskError(f"a task needs 1 to {MOST_SHUFFLERS} shufflers, got {len(self.shufflers)}")
-        for at, place in enumerate(self.shufflers):
-            place.check(f"shuffler {at + 1}")
-        self.analyzer.check("the analyzer")
-        keys = [place.key for place in (*self.shufflers, self.analyzer)]
-        if len(set(keys)) != len(keys):
-            raise TaskError("two servers of the task have the same key: its owner could undo the mixing")
+    def _check_version(self) -> None:
+        if self.version not in (VERSION, ROUND_VERSION):
+            raise TaskError(f"version must be {VERSION} or {ROUND_VERSION}, got a task of version {self.version}")
+        if self.version == VERSION and self.series is not None:
+            raise TaskError("a task of version 1 has no field `series`: a round of a series has version 2")
+        if self.version == ROUND_VERSION:
+            if self.series is None:
+                raise TaskError("the field `series` of a task of version 2 is missing: it is a round of a series")
+            self.series.check()
 
-    @cached_property
+    @property
     def canonical(self) -> bytes:
         """The one spelling of this task: sorted names, no spaces, UTF-8."""
-        return _canonical(msgspec.to_builtins(self))
+        return canonical_bytes(msgspec.to_builtins(self))
 
     @cached_property
     def id(self) -> bytes:
@@ -180,12 +225,12 @@ class Task(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True
     @cached_property
     def opens(self) -> datetime:
         """The time from which reports are accepted."""
-        return _moment(self.opening, "opens")
+        return read_moment(self.opening, "opens")
 
     @cached_property
     def closes(self) -> datetime:
         """The time from which no report is accepted."""
-        return _moment(self.closing, "closes")
+        return read_moment(self.closing, "closes")
 
     def phase(self, now: float) -> Phase:
         """Whether the task accepts reports at a time in seconds since 1970."""
@@ -204,14 +249,7 @@ class Task(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True
     @cached_property
     def guarantee(self) -> Guarantee:
         """The claimed guarantee; `check` computes whether it is true."""
-        try:
-            return Guarantee(
-                epsilon=target_epsilon(read_decimal(self.claim.epsilon, name="epsilon")),
-                delta=target_delta(read_decimal(self.claim.delta, name="delta")),
-                basis="computed from the parameters of the task",
-            )
-        except ParameterError as error:
-            raise TaskError(f"the guarantee of the task cannot be one: {error}") from None
+        return self.claim.guarantee
 
     @cached_property
     def protocol(self) -> ShuffledHistogram:
@@ -385,49 +423,83 @@ def read_task(source: str | bytes | Path) -> Task:
     """Read a task from a file, or from its bytes."""
     if isinstance(source, bytes):
         return task_of(source)
-    path = Path(source)
-    try:
-        with path.open("rb") as file:
-            content = file.read(_MOST_BYTES + 1)
-    except (OSError, ValueError) as error:  # a ValueError where the name is not valid
-        raise TaskError(f"the task {path} cannot be read: {getattr(error, 'strerror', None) or error}") from None
+    content = file_content(Path(source))
     try:
         return task_of(content)
     except TaskError as error:
-        raise TaskError(f"{path} is no task that can be used: {error}") from None
+        raise TaskError(f"{Path(source)} is no task that can be used: {error}") from None
 
 
-def task_of(content: bytes) -> Task:
-    """Read a task from bytes."""
+def file_content(path: Path) -> bytes:
+    """Return the bytes of a file of a task or a series; one that is too long is cut one byte above the limit."""
+    try:
+        with path.open("rb") as file:
+            return file.read(_MOST_BYTES + 1)
+    except (OSError, ValueError) as error:  # a ValueError where the name is not valid
+        raise TaskError(f"the task {path} cannot be read: {getattr(error, 'strerror', None) or error}") from None
+
+
+def strict_json(content: bytes) -> Any:
+    """Read JSON that all parsers read alike: UTF-8, no name twice, whole numbers only."""
     if len(content) > _MOST_BYTES:
         raise TaskError(f"it is longer than {_MOST_BYTES:,} bytes")
     if not content.strip():
         raise TaskError("it is empty")
     try:
-        plain = json.loads(
+        return json.loads(
             content.decode(), object_pairs_hook=_without_repeats, parse_float=_no_float, parse_constant=_no_float
         )
     except TaskError:
         raise
     except (ValueError, RecursionError) as error:  # also wrong UTF-8, and numbers of thousands of digits
         raise TaskError(f"it is not JSON in UTF-8 ({str(error)[:80]})") from None
+
+
+def is_series(plain: Any) -> bool:
+    """Whether JSON is a series of tasks, which only its kind says."""
+    return isinstance(plain, dict) and plain.get("kind") == SERIES_KIND
+
+
+def task_of(content: bytes) -> Task:
+    """Read a task from bytes."""
+    return task_of_json(strict_json(content))
+
+
+def task_of_json(plain: Any) -> Task:
+    """Read a task from JSON that was parsed by `strict_json`."""
+    if is_series(plain):
+        raise TaskError("it is a series, and here one task is needed: read it as a series")
     check_form(plain, _FORM)
+    task = converted(plain, Task)
+    _ = task.id
+    check_longest_report(task)
+    return task
+
+
+T = TypeVar("T")
+
+
+def converted(plain: Any, kind: type[T]) -> T:
+    """Return JSON of the right form as a record."""
     try:
-        task = msgspec.convert(plain, Task)
+        return msgspec.convert(plain, kind)
     except msgspec.ValidationError as error:
         if isinstance(error.__cause__, TaskError):
             raise error.__cause__ from None
         raise TaskError(str(error)[:200]) from None
-    _ = task.canonical
+
+
+def check_longest_report(task: Task) -> None:
+    """Refuse a task whose reports nobody could send."""
     if task.longest_report > LONGEST_REPORT:
         raise TaskError(
             f"a report of this task may have {task.longest_report:,} bytes, and nobody should have to send more than "
             f"{LONGEST_REPORT:,}: use another protocol, or fewer answers"
         )
-    return task
 
 
-def _canonical(plain: Any) -> bytes:
+def canonical_bytes(plain: Any) -> bytes:
+    """Return the one spelling of JSON: sorted names, no spaces, UTF-8."""
     try:
         return json.dumps(plain, ensure_ascii=False, sort_keys=True, separators=(",", ":"), allow_nan=False).encode()
     except UnicodeEncodeError:
@@ -445,7 +517,8 @@ def _no_float(text: str) -> Any:
     raise TaskError(f"numbers in a task are whole, and fractions are text such as 5161/2^13; got {text[:40]}")
 
 
-def _moment(text: str, name: str) -> datetime:
+def read_moment(text: str, name: str) -> datetime:
+    """Read a time as task files have it."""
     try:
         moment = datetime.strptime(text, _TIME)
         if moment.strftime(_TIME) == text:
@@ -472,6 +545,7 @@ __all__ = [
     "Named",
     "Phase",
     "Place",
+    "RoundOf",
     "Task",
     "TextPlan",
     "moment_in_text",

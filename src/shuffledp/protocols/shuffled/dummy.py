@@ -147,7 +147,7 @@ def _poisson_for(target: Target) -> CompoundPoisson:
             moved_bins(_poisson(rate), values=target.values_per_person).delta(target.epsilon) / target.delta
         ),
         start=math.log(2 / target.delta),
-        largest=LARGEST_RATE / 10,
+        largest=LARGEST_RATE / (1 + 2 * SHARE_OF_A_RATE) * target.honest / target.users,
     )
     if rate is None:
         raise ParameterError(f"epsilon={target.epsilon:g} is too small for poisson dummies: use binomial ones")
