@@ -230,6 +230,22 @@ MUTANTS = (
         tests=("tests/clients/test_vectors_in_node.py::test_checks[vectors.js]",),
     ),
     Mutant(
+        name="javascript-series-counts-one-round",
+        harm="In browsers the guarantee of all rounds of a series is that of one round.",
+        target="clients/javascript/src/series.js:check",
+        pattern="totalOf([{ asked: this.#first, times: this.rounds }])",
+        replacement="totalOf([{ asked: this.#first, times: 1 }])",
+        tests=("tests/clients/test_vectors_in_node.py::test_checks[series.js]",),
+    ),
+    Mutant(
+        name="javascript-series-keys-of-the-first-round",
+        harm="In browsers every round is sealed with the keys of the first round.",
+        target="clients/javascript/src/series.js:roundOf",
+        pattern="servers[servers.length === 1 ? 0 : number - 1]",
+        replacement="servers[0]",
+        tests=("tests/clients/test_vectors_in_node.py::test_checks[series.js]",),
+    ),
+    Mutant(
         name="text-stays-on-the-page",
         harm="The next user of the device reads the text of the person before.",
         target="src/shuffledp/collect/web/static/survey/showing.js:forgetReport",
