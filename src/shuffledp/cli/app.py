@@ -15,6 +15,7 @@ from shuffledp.cli import batch, collect, data, keys, plan, research, separate, 
 from shuffledp.cli import budget as own_budget
 from shuffledp.cli import ledger as ledgers
 from shuffledp.cli import lookup as looking_up
+from shuffledp.cli import trend as over_time
 from shuffledp.cli.options import CommandGroup, with_names
 from shuffledp.errors import (
     AnswerBudgetError,
@@ -28,6 +29,7 @@ from shuffledp.errors import (
 COMMANDS: dict[str, tuple[Callable[..., Any], str]] = {
     "run": (data.run, data.RUN_EXAMPLE),
     "lookup": (looking_up.lookup, looking_up.EXAMPLE),
+    "trend": (over_time.trend, over_time.EXAMPLE),
     "ledger": (ledgers.ledger, ledgers.EXAMPLE),
     "simulate": (data.simulate, data.SIMULATE_EXAMPLE),
     "demo": (data.demo, data.DEMO_EXAMPLE),

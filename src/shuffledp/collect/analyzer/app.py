@@ -9,6 +9,7 @@ from contextlib import asynccontextmanager
 from functools import partial
 from typing import Any, TypeVar
 
+from markupsafe import Markup
 from prometheus_client.core import Metric
 from starlette.applications import Starlette
 from starlette.concurrency import run_in_threadpool
@@ -17,8 +18,18 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
-from shuffledp.collect.analyzer.formats import ENDINGS, JSON, Files, headers_for, media_type, saved_as
+from shuffledp.collect.analyzer.formats import (
+    ENDINGS,
+    JSON,
+    TREND_ENDINGS,
+    Files,
+    headers_for,
+    media_type,
+    saved_as,
+    trend_saved_as,
+)
 from shuffledp.collect.analyzer.settings import Served, Settings
+from shuffledp.collect.analyzer.trends import SeriesTrends
 from shuffledp.collect.analyzer.worker import BatchAnalyzer
 from shuffledp.collect.reasons import Reason, Refused
 from shuffledp.collect.server import observability as metrics
@@ -27,7 +38,7 @@ from shuffledp.collect.server.http import application, asking_the_store, problem
 from shuffledp.collect.server.pull import Background
 from shuffledp.collect.server.rounds import RoundsWork, by_series
 from shuffledp.collect.store import KeptRelease, TallyStanding, TallyStore
-from shuffledp.collect.task import Task
+from shuffledp.collect.task import Series, Task
 from shuffledp.collect.web import console as console_errors
 from shuffledp.collect.web.console import Console
 from shuffledp.collect.web.sessions import SigningIn
@@ -156,6 +167,8 @@ def make_app(settings: Settings) -> Starlette:
             Route(f"{task}/releases", of_task(analyzer.list_releases), methods=["GET"]),
             Route(f"{task}/releases/{{which}}", of_task(analyzer.show_release), methods=["GET"]),
             Route("/v1/series/{name}", analyzer.show_series, methods=["GET"]),
+            Route("/v1/series/{name}/trend", analyzer.show_trend, methods=["GET"]),
+            Route("/v1/series/{name}/trend.{ending}", analyzer.show_trend, methods=["GET"]),
             Route("/health", analyzer.show_health, methods=["GET"]),
             Route("/metrics", analyzer.show_metrics, methods=["GET"]),
             *analyzer.console.routes(),
@@ -192,6 +205,8 @@ class Analyzer:
         """The work on tasks; the work on a round of a series begins when it opens."""
         self._threads = [self._background(served) for served in by_series(settings.served, lambda one: one.task)]
         self._files, self._briefs = Files(), Briefs(self._store)
+        self._series = {series.name: series for series in settings.series}
+        self._trends = SeriesTrends(self._store, processes=settings.processes)
         self.console = Console(
             settings.tasks,
             self._store,
@@ -201,6 +216,8 @@ class Analyzer:
             upstream=settings.upstream,
             problems=self._problems,
             working=self._works,
+            series=settings.series,
+            trend_of=self._trend_part,
         )
 
     @asynccontextmanager
@@ -261,6 +278,24 @@ class Analyzer:
         content = await run_in_threadpool(self._content, task, number, ending)
         headers = {**headers_for(ending), **saved_as(task, number, asked[2])}
         return Response(content, headers=headers, media_type=media_type(ending))
+
+    async def show_trend(self, request: Request) -> Response:
+        """All rounds of a series with joint intervals, and the changes between them, as JSON, CSV or HTML."""
+        series, ending = self._series.get(request.path_params["name"]), request.path_params.get("ending")
+        if series is None or ending not in (None, *TREND_ENDINGS):
+            raise HTTPException(404)
+        with asking_the_store():
+            found = await run_in_threadpool(self._trends.of, series)
+        if found is None:
+            raise Refused(Reason.NO_RELEASE, "No round of this series has a release yet.")
+        chosen = ending or JSON
+        headers = {**headers_for(chosen), **trend_saved_as(series, ending)}
+        return Response(found.files[chosen], headers=headers, media_type=media_type(chosen))
+
+    def _trend_part(self, series: Series) -> Markup | None:
+        """The trend of a series for its page."""
+        found = self._trends.of(series)
+        return None if found is None else found.part
 
     async def show_health(self, request: Request) -> Response:
         """Whether the store answers and the background threads run, and the problems of tasks."""
