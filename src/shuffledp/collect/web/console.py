@@ -256,7 +256,7 @@ class Console:
                 "closes": series.closes,
                 "total": series.total,
             },
-            trend=self._trend_of(series) if any(each["releases"] for each in rounds) else None,
+            trend=self._trend_of(series),
             rounds=rounds[::-1],
         )
 
