@@ -3,6 +3,7 @@ export { AT_MOST } from "./checking.js";
 export { Client } from "./client.js";
 export {
   BrokenPromiseError,
+  BudgetError,
   DataError,
   ParameterError,
   RefusedError,

@@ -1,8 +1,8 @@
 // Everything that a person checks before they answer, in its order. Nothing is sent meanwhile.
 import { allowed, checkOpen, checkPin, checkPinned } from "./checking.js";
 import { ParameterError } from "./errors.js";
-import { checkAtMost } from "./guarantee.js";
-import { chosenJournal } from "./journal_choice.js";
+import { checkPair } from "./guarantee.js";
+import { checkLimited, chosenJournal } from "./journal_choice.js";
 import { SECONDS, checkAdmission, checkTimeout, fetchTask } from "./sending.js";
 import { readTask, Task } from "./task.js";
 
@@ -13,9 +13,12 @@ import { readTask, Task } from "./task.js";
  * @property {import("./journal.js").Journal | string} [journal] where reports are kept; in Node also a folder's name
  * @property {string} [admission] what the task asks of people whom it admits
  * @property {number} [timeout] seconds that a server may take to answer
+ * @property {readonly [number, number]} [budget] the epsilon and delta that all answers in the journal together may
+ *   have; the limit that is stored in the journal unless given
+ * @property {boolean} [byResults] whether the budget also holds if noise is chosen after earlier results
  */
 
-const OPTIONS = ["pin", "atMost", "journal", "admission", "timeout"];
+const OPTIONS = ["pin", "atMost", "journal", "admission", "timeout", "budget", "byResults"];
 
 /**
  * A task that was checked, and with what it is answered.
@@ -28,14 +31,35 @@ export async function opened(task, options) {
     throw new ParameterError("this page cannot encrypt: browsers allow it only on pages that come over https");
   }
   const pin = checkPin(options.pin);
-  const atMost = checkAtMost(options.atMost);
+  const atMost = checkPair("atMost", options.atMost);
+  const budget = checkPair("budget", options.budget);
   const timeout = checkTimeout(options.timeout ?? SECONDS);
   const read = await taskOf(task, pin, timeout);
   checkPinned(read, pin);
   const promise = allowed(read, atMost);
   checkOpen(read);
   const admission = checkAdmission(read, options.admission);
-  return { task: read, promise, journal: await chosenJournal(options.journal), admission, timeout };
+  const journal = await chosenJournal(options.journal);
+  const limit = await limitOf(journal, budget, options.byResults);
+  return { task: read, promise, journal, admission, timeout, limit };
+}
+
+/**
+ * Return the limit that applies: the given one, else the stored one, else null.
+ * @param {import("./journal.js").Journal} journal
+ * @param {[number, number] | undefined} budget
+ * @param {unknown} byResults
+ * @returns {Promise<import("./budget.js").Limit | null>}
+ */
+async function limitOf(journal, budget, byResults = false) {
+  if (typeof byResults !== "boolean") throw new ParameterError("byResults must be true or false");
+  if (budget !== undefined) {
+    checkLimited(journal);
+    return { epsilon: budget[0], delta: budget[1], byResults };
+  }
+  const stored = (await journal.limit?.()) ?? null;
+  if (stored === null && byResults) throw new ParameterError("byResults needs a budget, given or stored");
+  return stored && { ...stored, byResults: stored.byResults || byResults };
 }
 
 /**
