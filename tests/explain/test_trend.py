@@ -120,7 +120,7 @@ def test_the_page_is_whole_and_has_the_answer_the_chart_and_the_table():
     trend = trend_of()
     page = trend.to_html()
     read_page(page)
-    assert "<b>theme, rounds 1 to 3 of 12: 2 of 4 values changed since round 1.</b>" in page
+    assert "<b>Rounds 1 to 3 of 12: 2 of 4 values changed since round 1.</b>" in page
     up = trend.difference("dark")
     assert f'<td class="up">up by {up.low:,} to {up.high:,} people</td>' in page
     assert page.count('<polyline class="path line-') == 4

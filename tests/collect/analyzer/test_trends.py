@@ -125,7 +125,7 @@ async def test_files_and_pages(store):
         read_page(report.text)
         page = await client.get(f"/series/{SERIES.name}", headers={"accept": "text/html"})
         read_page(page.text)
-        assert "rounds 1 to 4 of 4 (1 without a release)" in page.text
+        assert "Rounds 1 to 4 of 4 (1 without a release)" in page.text
         assert f"{at}.csv" in page.text
         assert "Changed or noise?" in page.text
         listed = await client.get("/", headers={"accept": "text/html"})
