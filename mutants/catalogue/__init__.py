@@ -11,6 +11,7 @@ from mutants.catalogue import (
     protocols,
     randomness,
     replays,
+    trends,
 )
 
 MUTANTS = (
@@ -23,5 +24,6 @@ MUTANTS = (
     *ledger.MUTANTS,
     *collection.MUTANTS,
     *replays.MUTANTS,
+    *trends.MUTANTS,
     *javascript.MUTANTS,
 )
