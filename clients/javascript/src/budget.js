@@ -31,8 +31,11 @@ const DIGITS = 3;
 /** The smallest epsilon that is searched for a task that fits, as a share of the limit: less is useless. */
 const LEAST_SHARE = 0.01;
 
-/** The range of the noise that is searched, its growth, and the halvings after that: as three digits need. */
-const [LEAST_RATE, MOST_RATE, GROWTH, HALVINGS] = [1, 1e5, 4, 10];
+/**
+ * The range of the noise that is searched, its growth, and the halvings after that: the epsilon that is found is at most
+ * 0.6 % below the largest one.
+ */
+const [LEAST_RATE, MOST_RATE, GROWTH, HALVINGS] = [1, 1e5, 2, 6];
 
 /** Many people; the noise of this number hardly depends on it any more. */
 const MANY = 1e6;
@@ -177,7 +180,7 @@ export function fitting(others, limit, delta) {
   }
   const epsilon = totalOf([{ asked: withRate(high, delta), times: 1 }]).epsilon(delta);
   if (epsilon < LEAST_SHARE * limit.epsilon) return null;
-  return Math.min(limit.epsilon, roundedDown(epsilon));
+  return epsilon < limit.epsilon ? roundedDown(epsilon) : limit.epsilon;
 }
 
 /**
