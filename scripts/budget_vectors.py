@@ -7,49 +7,40 @@ computed from them.
 import json
 import math
 from collections.abc import Iterable, Iterator
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import msgspec
+
 from shuffledp.accounting.composition import Composition, MomentBound, composed
-from shuffledp.accounting.curve import Guarantee
 from shuffledp.accounting.search import smallest_epsilon
 from shuffledp.collect.task import schema
-from shuffledp.collect.task.guarantee import HASHED, People, read_protocol, write_parameters
+from shuffledp.collect.task.guarantee import HASHED, write_parameters
+from shuffledp.collect.task.spending import Spending
 from shuffledp.histogram.text_code import PARENT_BITS
 from shuffledp.noise.compound_poisson import SIZE_GRID
 from shuffledp.protocols.catalogue import named
 from shuffledp.protocols.shuffled.hashed import HashedHistogram
-from shuffledp.protocols.shuffled_histogram import ShuffledHistogram, chance_of_more, most_messages
+from shuffledp.protocols.shuffled_histogram import ShuffledHistogram, most_messages
 from shuffledp.protocols.target import Target
 
 EPSILONS = ("0", "0.25", "1", "3", "10")
 DELTAS = ("1e-9", "1e-6", "1e-3")
 LIMIT = ("3", "1e-5")
 
-Spending = dict[str, Any]
-Answered = tuple[Spending, int]
+Record = dict[str, Any]
+"""A `Spending` as JSON has it."""
 
-
-def protocol_of(spending: Spending) -> ShuffledHistogram:
-    """Return the protocol of the task that was answered."""
-    claim, values = spending["guarantee"], spending["values_per_person"]
-    guarantee = Guarantee(epsilon=float(claim["epsilon"]), delta=float(claim["delta"]), basis="claimed")
-    bins, name = int(spending["values"]), spending["protocol"]["name"]
-    people = People(spending["users"], spending["honest_users"], bins, guarantee)
-    if name == HASHED and values > 1:
-        people = people._replace(levels=values, pieces=bins >> PARENT_BITS)
-    protocol = read_protocol(name, spending["protocol"]["parameters"], people)
-    return protocol if name == HASHED else replace(protocol, values_per_person=values)
+Answered = tuple[Record, int]
 
 
 def total_of(answered: Iterable[Answered]) -> tuple[Composition, float]:
     """Return the composition of all answers, and the probability that no person samples again."""
     curves, kept = [], 1.0
-    for spending, times in answered:
-        protocol = protocol_of(spending)
-        curves += [protocol.privacy] * times
-        kept *= (1 - chance_of_more(protocol, spending["most_messages"])) ** times
+    for record, times in answered:
+        spending = msgspec.convert(record, Spending)
+        curves += [spending.curve] * times
+        kept *= (1 - spending.redrawn) ** times
     return composed(curves), kept
 
 
@@ -80,9 +71,7 @@ def budgets(folder: Path) -> list[dict[str, Any]]:
     return [computed(vector) for vector in [*stored, *(new for new in made() if new["name"] not in known)]]
 
 
-def spending_of(
-    name: str, protocol: ShuffledHistogram, *, most: int | None = None, values: int | None = None
-) -> Spending:
+def spending_of(name: str, protocol: ShuffledHistogram, *, values: int | None = None) -> Record:
     """Return the record of an answer to a task with this protocol."""
     claim = protocol.guarantee
     assert claim is not None
@@ -96,7 +85,7 @@ def spending_of(
         "honest_users": protocol.honest,
         "values": values or protocol.bins,
         "values_per_person": max(levels, protocol.values_per_person),
-        "most_messages": most or most_messages(protocol, delta=claim.delta),
+        "most_messages": most_messages(protocol, delta=claim.delta),
         "series": None,
     }
 
@@ -110,8 +99,7 @@ def calibrated(
     honest: int | None = None,
     bins: int = 40,
     values: int = 1,
-    most: int | None = None,
-) -> Spending:
+) -> Record:
     """Return the record of an answer to a task whose noise is calibrated for a guarantee."""
     target = Target(
         users=users,
@@ -122,17 +110,17 @@ def calibrated(
         values_per_person=values,
         padding_bins=0,
     )
-    return spending_of(name, named(name).make(target), most=most)  # type: ignore[arg-type]
+    return spending_of(name, named(name).make(target))  # type: ignore[arg-type]
 
 
-def texts(epsilon: float, delta: float, *, levels: int, pieces: int = 1643, users: int = 10**6) -> Spending:
+def texts(epsilon: float, delta: float, *, levels: int, pieces: int = 1643, users: int = 10**6) -> Record:
     """Return the record of an answer to a task about texts."""
     values = pieces << PARENT_BITS
     target = Target(users=users, bins=values, epsilon=epsilon, delta=delta, honest_users=users, padding_bins=0)
-    return spending_of(HASHED, HashedHistogram.for_levels(target, levels=levels, pieces=pieces))
+    return spending_of(HASHED, HashedHistogram.for_levels(target, levels=levels, pieces=pieces), values=pieces)
 
 
-def with_noise(spending: Spending, name: str, parameters: dict[str, Any], **fields: Any) -> Spending:
+def with_noise(spending: Record, name: str, parameters: dict[str, Any], **fields: Any) -> Record:
     """Return a record with other noise."""
     return {**spending, "protocol": {"name": name, "parameters": parameters}, **fields}
 
@@ -180,7 +168,7 @@ def _answers() -> Iterator[tuple[str, list[Answered]]]:
     yield from _by_hand(poisson, coins, sparse)
 
 
-def _by_hand(poisson: Spending, coins: Spending, sparse: Spending) -> Iterator[tuple[str, list[Answered]]]:
+def _by_hand(poisson: Record, coins: Record, sparse: Record) -> Iterator[tuple[str, list[Answered]]]:
     """Yield cases that no calibration would choose."""
     few = {"users": 100, "honest_users": 100, "most_messages": 60}
     rate, half = {"rate": "3/2^1", "size_weights": [SIZE_GRID]}, SIZE_GRID // 2

@@ -46,7 +46,7 @@ def test_coarsening_keeps_both_masses_and_never_lowers_delta(masses, first, step
     under_q = [float(loss.masses @ np.exp(-at)) for loss, at in zip((fine, coarse), losses, strict=True)]
     assert under_q[1] == pytest.approx(under_q[0], rel=1e-11)
     for epsilon in np.linspace(losses[0][0] - step, losses[0][-1] + step, 23):
-        assert float(coarse.loss.delta(epsilon)) >= float(fine.loss.delta(epsilon)) * (1 - 1e-15)
+        assert float(coarse.loss.delta(epsilon)) >= float(fine.loss.delta(epsilon)) * (1 - 1e-11)
 
 
 def test_coarsening_splits_a_point_between_its_neighbours():
@@ -113,7 +113,8 @@ def accounted(curves, *, step, pessimistic):
         ((release, _),) = curve.releases
         for shift, count in release.shifts:
             window = shift.distribution.window
-            log_upper = {window.first + i: float(p) for i, p in enumerate(window.log_pmf) if np.isfinite(p)}
+            likely = window.log_pmf > -75  # less is far below every delta, and underflows in that library
+            log_upper = {window.first + int(i): float(window.log_pmf[i]) for i in np.flatnonzero(likely)}
             log_lower = {k + shift.by: p for k, p in log_upper.items()}
             one = library.from_two_probability_mass_functions(
                 log_lower, log_upper, pessimistic_estimate=pessimistic, value_discretization_interval=step
@@ -126,9 +127,9 @@ def accounted(curves, *, step, pessimistic):
 @pytest.mark.parametrize(
     ("parts", "step"),
     [
-        ([("dummy-poisson", 0.12, 52)], 1e-5),
-        ([("hist", 0.05, 365)], 2e-6),
-        ([("dummy-poisson", 0.12, 52), ("hist", 0.3, 5), ("sparse", 0.4, 2)], 1e-5),
+        ([("dummy-poisson", 0.12, 52)], 2e-5),
+        ([("hist", 0.05, 365)], 4e-6),
+        ([("dummy-poisson", 0.12, 52), ("hist", 0.3, 5), ("sparse", 0.4, 2)], 4e-5),
     ],
     ids=["52 rounds", "365 rounds", "mixed"],
 )
@@ -196,6 +197,15 @@ def test_values_of_one_person_count_as_releases_of_one_value():
     noise = Binomial(trials=4000, probability=0.25)
     several, single = composed([moved_bins(noise, values=5)] * 4), composed([moved_bins(noise)] * 20)
     assert several.delta(0.5) == single.delta(0.5)
+
+
+def test_values_of_one_person_share_noise_with_other_releases():
+    """A noise distribution is counted in all releases that have it."""
+    noise, other = Binomial(trials=4, probability=0.25), Binomial(trials=3, probability=0.5)
+    total = composed([moved_bins(noise), moved_bins(noise, other)])
+    for epsilon in EPSILONS:
+        truth = exact_delta([noise, noise, other], epsilon)
+        assert truth <= Fraction(total.delta(epsilon)) <= truth * Fraction(101, 100)
 
 
 def test_hashed_values_compose_as_the_dummies_of_their_graphs():

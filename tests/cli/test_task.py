@@ -175,7 +175,7 @@ def test_keys_are_given_by_their_files_too(folder):
 @pytest.mark.parametrize(
     ("arguments", "code", "reason"),
     [
-        (["--range", "1:5"], 2, "exactly one of --domain, --range, --free-text or"),
+        (["--range", "1:5"], 2, "exactly one of --domain, --range, --edges, --free-text or"),
         (["--honest-users", "301"], 2, "honest_users=301 cannot exceed users=300"),
         (["--admission", "everybody"], 2, "admission must be one of anybody, secret, tokens; got 'everybody'"),
         (["--protocol", "blanket"], 2, "protocol must be one of hist,"),

@@ -74,7 +74,7 @@ def test_too_few_people_for_any_text_are_warned(tmp_path):
 @pytest.mark.parametrize(
     ("arguments", "reason"),
     [
-        (["--domain", "a,b"], "exactly one of --domain, --range, --free-text or --answers-from"),
+        (["--domain", "a,b"], "exactly one of --domain, --range, --edges, --free-text or --answers-from"),
         (["--protocol", "sparse"], "protocol must be hashed for answers of kind text"),
         (["--free-text", "0"], "--free-text must be 1 to 256 bytes, got 0"),
         (["--free-text", "300"], "--free-text must be 1 to 256 bytes, got 300"),

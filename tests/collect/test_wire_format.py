@@ -14,7 +14,7 @@ from scipy.stats import binom
 
 from shuffledp.collect.crypto.batch import Layer
 from shuffledp.collect.reasons import Reason
-from shuffledp.collect.task import AnswerText, task_of
+from shuffledp.collect.task import AnswerChoices, AnswerEdges, AnswerText, task_of
 from shuffledp.collect.task.report import open_report
 from tests.collect.task.test_most_messages import number_distribution
 from tests.collect.test_vectors import FOLDER, ROOT, TASKS, key, read, split, task
@@ -46,7 +46,8 @@ def test_the_client_of_the_page_knows_the_canonical_form(client, name):
 def holds(task, place, symbols):
     """Whether the own messages are among these: one for a place, or one on each level for the values of a text."""
     if task.protocol_used.name != "hashed":
-        return task.protocol.kinds * place in symbols
+        held = place if isinstance(place, list) else [place]
+        return {task.protocol.kinds * value for value in held} <= set(symbols)
     levels = [task.protocol.level(task.protocol.tally(np.array(symbols)), at) for at in range(task.protocol.levels)]
     values = place if isinstance(place, list) else [place]
     counts = [
@@ -66,6 +67,23 @@ def test_the_client_of_the_page_cuts_texts(client, vector):
             assert client["normalised"](one["text"], answers["normalisation"]) == one["normalised"], one
         assert client["path"](answers, one["text"]) == one["path"], one
         assert client["values_of"](answers, one["text"]) == list(map(int, one["values"])), one
+
+
+@pytest.mark.parametrize("vector", read("sets.json"), ids=lambda vector: vector["task"])
+def test_the_client_of_the_page_has_the_values_of_numbers_and_choices(client, vector):
+    of = plain(vector["task"])
+    if "tree" in vector:
+        assert client["level_sizes"](of) == vector["tree"]["level_sizes"]
+    for one in vector["answers"][: 20 if vector["task"] == "ranges-many" else None]:
+        if "tree" in vector:
+            assert [client["interval"](of["answers"], one["answer"])] == one["bins"], one
+            assert client["nodes"](of, one["answer"]) == one["values"], one
+        elif one["values"] is None:
+            chosen = client["choices"](of["answers"], one["answer"])
+            assert set(chosen) < set(one["bins"])
+            assert len(set(chosen)) == of["answers"]["most"]
+        else:
+            assert client["choices"](of["answers"], one["answer"]) == one["values"], one
 
 
 @pytest.mark.parametrize("vector", read("hashes.json"), ids=lambda vector: vector["name"])
@@ -118,6 +136,10 @@ def test_what_the_client_of_the_page_sends_is_opened_and_counted(client, name):
     places = (0, values - 2, values - 1)
     if isinstance(found.answers, AnswerText):
         places = [client["values_of"](plain(name)["answers"], text) for text in ("news", "ab", "?", None)]
+    elif isinstance(found.answers, AnswerEdges):
+        places = [client["nodes"](plain(name), answer) for answer in (1, "1e3", "x", None)]
+    elif isinstance(found.answers, AnswerChoices):
+        places = [client["choices"](plain(name)["answers"], answer) for answer in (["apple", "fig", "x"], "fig", None)]
     for place in places:
         report = open_report(found, client["report"](plain(name), place, values, NOW), key(name, 0))
         assert report.time == NOW - NOW % 3600
@@ -153,9 +175,13 @@ def drawn(client, name, place, calls):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", ["hist", "dummy", "dummy-poisson", "sparse-one-shuffler", "sparse-best"])
+@pytest.mark.parametrize(
+    "name",
+    ["hist", "dummy", "dummy-poisson", "sparse-one-shuffler", "sparse-best", "ranges", "choices", "choices-poisson"],
+)
 def test_the_client_of_the_page_samples_the_distribution(client, name):
-    everything_sent, sent = drawn(client, name, 0, 200)
+    held = list(range(task(name).values_per_person))
+    everything_sent, sent = drawn(client, name, held, 200)
     lengths = {len(messages) for messages in everything_sent}
     assert lengths == {task(name).most_messages} if task(name).padded else everything_sent == sent
     distribution = number_distribution(task(name).protocol)
@@ -164,7 +190,7 @@ def test_the_client_of_the_page_samples_the_distribution(client, name):
     assert_not_distribution(numbers + numbers // 4 + 1, 0, distribution)
     everything = np.concatenate([np.array(messages) for messages in sent])
     own = np.zeros(task(name).alphabet, dtype=np.int64)
-    own[0] = len(sent)
+    own[[task(name).protocol.kinds * value for value in held]] = len(sent)
     noise = np.bincount(everything, minlength=own.size) - own
     assert noise.min() >= 0
     if task(name).protocol.kinds == 2:

@@ -41,15 +41,21 @@ export function computed(vector) {
   const at = (expected, value) => {
     return Object.fromEntries(Object.keys(expected).map((key) => [key, value(Number(key))]));
   };
-  const [epsilon, delta] = vector.by_results.limit.map(Number);
+  const bound = vector.by_results && momentBound(vector.by_results.limit);
   return {
     delta_at: at(vector.delta_at, total.delta),
     epsilon_at: at(vector.epsilon_at, (most) => {
       const found = total.epsilon(most);
       return found === Infinity ? null : found;
     }),
-    reached: new MomentBound({ epsilon, delta }).reached(answered),
+    reached: bound ? bound.reached(answered) : null,
   };
+}
+
+/** @param {string[]} limit */
+function momentBound(limit) {
+  const [epsilon, delta] = limit.map(Number);
+  return new MomentBound({ epsilon, delta });
 }
 
 /** @param {any} vector */

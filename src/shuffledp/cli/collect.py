@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import shlex
-import sys
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -11,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from shuffledp.cli import options as given
+from shuffledp.cli import set_tasks
 from shuffledp.cli.options import (
     PLACE,
     flag,
@@ -50,8 +50,8 @@ SEND_EXAMPLE = "shuffledp send --task theme.task.json --value dark"
 def send(
     task: Annotated[Path, option("FILE", "The task.")],
     value: Annotated[
-        str | None,
-        option("ANSWER", "Your answer; - reads it from standard input, hidden from process lists."),
+        list[str] | None,
+        option("ANSWER", "Your answer, or one of your choices; - reads from standard input, hidden from others."),
     ] = None,
     none: Annotated[bool, flag("--none", "Send no answer, which is counted as (none).")] = False,
     at_most: Annotated[
@@ -82,7 +82,8 @@ def send(
     A report that could not be sent is stored, and the same command sends the
     same bytes again, whatever the answer is then. An answer that the task
     does not list is counted as (other), and so is a text that is too long
-    or cannot be cut into its pieces.
+    or cannot be cut into its pieces. Where a task allows several choices,
+    repeat --value, or use --value - with one choice per line.
 
     Exit codes: 0 sent, now or before; 2 wrong option; 3 refused, or a file
     cannot be used (task, journal, admission); 4 less privacy than claimed or
@@ -95,7 +96,7 @@ def send(
     from shuffledp.explain.task import protection
 
     with failures_in_json(json, state="failed"):
-        answer = _answer(value, none=none)
+        values = _values(value or [], none=none)
         client = Client(
             task,
             at_most=None if at_most is None else parse_pair("at_most", at_most),
@@ -105,6 +106,7 @@ def send(
             budget=None if budget is None else parse_pair("budget", budget),
             by_results=by_results,
         )
+        answer = None if values is None else set_tasks.answer_of(values, client.task)
         if client.journal.read(client.task) is None:
             _note_answer(client, answer)
         print_note(f"Guarantee, verified here{_together(client)}: {protection(client.promise)}")
@@ -118,6 +120,13 @@ def send(
         _show_receipt(client, receipt)
 
 
+def _together(client: Client) -> str:
+    """What the guarantee of a series is about, and the round that is answered."""
+    if client.series is None or client.task.series is None:
+        return ""
+    return f", of all {client.series.rounds:,} rounds together (this is round {client.task.series.round})"
+
+
 def _used(use: Use) -> dict[str, float]:
     limit = use.limit
     return {
@@ -129,27 +138,25 @@ def _used(use: Use) -> dict[str, float]:
     }
 
 
-def _together(client: Client) -> str:
-    """What the guarantee of a series is about, and the round that is answered."""
-    if client.series is None or client.task.series is None:
-        return ""
-    return f", of all {client.series.rounds:,} rounds together (this is round {client.task.series.round})"
-
-
-def _answer(value: str | None, *, none: bool) -> str | None:
-    if none and value is not None:
+def _values(given: list[str], *, none: bool) -> list[str] | None:
+    """The values of an answer as given; None for no answer."""
+    if none and given:
         raise ParameterError("give either --value or --none, not both")
-    if not none and value is None:
+    if not none and not given:
         raise ParameterError("give your answer with --value, or --none")
-    if value != "-":
-        return value
-    return sys.stdin.readline().removesuffix("\n").removesuffix("\r")
+    if "-" in given and len(given) > 1:
+        raise ParameterError("--value - must be the only one: it reads all choices from standard input")
+    return None if none else given
 
 
-def _note_answer(client: Client, answer: str | None) -> None:
+def _note_answer(client: Client, answer: Any) -> None:
     """Print what is counted of an answer, on the person's own screen."""
-    from shuffledp.collect import AnswerText
+    from shuffledp.collect import AnswerChoices, AnswerEdges, AnswerText
 
+    if isinstance(client.task.answers, AnswerEdges | AnswerChoices):
+        if (note := set_tasks.note_on(client.task, answer)) is not None:
+            print_note(note)
+        return
     asked, other = client.task.answers, client.counts_as_other(answer)
     if not isinstance(asked, AnswerText):
         if other:
@@ -212,6 +219,7 @@ def crowd(
     patience: Annotated[
         float, option("SECONDS", "How long to retry a report that cannot be sent.", panel=_LOAD)
     ] = 60.0,
+    separator: set_tasks.Separator = set_tasks.SEPARATOR,
     delimiter: given.Delimiter = None,
     encoding: given.Encoding = None,
     format: given.Format = None,
@@ -222,6 +230,7 @@ def crowd(
     This is for tests and load tests with data that is not sensitive: it has
     every answer in one place. Reports are the same as those of
     `shuffledp send`, without a journal, and are retried with the same bytes.
+    If the task allows several choices, a cell has all of a person's: tea;milk.
 
     Exit codes: 0 all reports were accepted; 3 some were refused; 5 some
     could not be sent.
@@ -240,9 +249,10 @@ def crowd(
     shown = None if admission is None else read_secret(admission).split()
     files = find_files(data, delimiter=delimiter, encoding=encoding, format=format)
     with ProgressBar() as progress:
+        answers = simulated_answers(files, column=column, people=people, progress=progress)
         result = send_crowd(
             asked,
-            simulated_answers(files, column=column, people=people, progress=progress),
+            set_tasks.split_choices(answers, asked, separator),
             listed=fetch_answers(asked, beside=task.parent),
             admission=shown,
             rate=rate,
@@ -308,6 +318,9 @@ def up(
         Path | None,
         option("FILE", "What simulated people type, one text per line; needs --free-text.", panel=_ASKED),
     ] = None,
+    edges: set_tasks.Edges = None,
+    quantiles: set_tasks.Quantiles = None,
+    choose_up_to: set_tasks.ChooseUpTo = None,
     free_text: given.FreeText = None,
     alphabet: given.Alphabet = None,
     pieces: given.Pieces = None,
@@ -361,10 +374,20 @@ def up(
     with tasks_from_options():
         typed = None if answers_file is None else list(lines_of(answers_file, "the answers "))
         listed = None if answers is None else [each.strip() for each in answers.split(",")]
+        set_tasks.check_sets(
+            edges=edges,
+            quantiles=quantiles,
+            choose_up_to=choose_up_to,
+            listed=edges is None and choices is None,
+            needs="--answers",
+        )
+        numbers = None if edges is None else set_tasks.number_answers(edges, quantiles)
         machine = OneMachine(
             people=people,
             users=users,
-            question=Question.of(question, listed, texts=choices, typed=typed),
+            question=Question.of(
+                question, listed, texts=choices, typed=typed, numbers=numbers, choose_up_to=choose_up_to
+            ),
             pace=per_second,
             shufflers=shufflers,
             port=port,

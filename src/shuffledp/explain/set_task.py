@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 from shuffledp.collect.task.schema import NONE, OTHER, AnswerChoices, AnswerEdges
+from shuffledp.collect.task.several import RangePlan
 from shuffledp.collect.task.task import BETA, Task
 from shuffledp.formatting import confidence_percent, people_at_most, percent_at_most, readable
 from shuffledp.histogram.edges import written
-from shuffledp.protocols.ranges import Ranges
 
 
 def numbers(asked: AnswerEdges) -> str:
@@ -67,37 +67,35 @@ def what_leaves(task: Task) -> str:
     return ""
 
 
-def accuracy(task: Task, ranges: Ranges) -> str:
+def accuracy(plan: RangePlan, users: int) -> str:
     """Return the sentences about the errors of intervals, ranges and quantiles."""
-    alone, everywhere = ranges.error(BETA).simultaneous, ranges.range_error(BETA)
-    share = percent_at_most(everywhere, task.users)
     return (
         f"With {confidence_percent(BETA)}% confidence, the published numbers of people in all single intervals of a "
-        f"batch are within ±{people_at_most(alone)}, and the numbers of people below all edges within "
-        f"±{people_at_most(everywhere)} ({share} of the batch). The intervals of the median and of other quantiles "
-        "follow from these."
+        f"batch are within ±{people_at_most(plan.single)}, and the numbers of people below all edges within "
+        f"±{people_at_most(plan.below)} ({percent_at_most(plan.below, users)} of the batch). The intervals of the "
+        "median and of other quantiles follow from these."
     )
 
 
-def accuracy_in_short(task: Task, ranges: Ranges) -> str:
+def accuracy_in_short(plan: RangePlan, users: int) -> str:
     """Return the accuracy in one line."""
     return (
-        f"the number of people below any edge, of {readable(task.users)} people, within "
-        f"±{people_at_most(ranges.range_error(BETA))} ({confidence_percent(BETA)}% confidence)"
+        f"the number of people below any edge, of {readable(users)} people, within "
+        f"±{people_at_most(plan.below)} ({confidence_percent(BETA)}% confidence)"
     )
 
 
-def about(task: Task, ranges: Ranges) -> dict[str, Any]:
+def about(task: Task, plan: RangePlan) -> dict[str, Any]:
     """Return the facts about the numbers of a task for JSON."""
     asked = task.answers
     assert isinstance(asked, AnswerEdges)
     return {
         "edges": asked.edges,
         "quantiles": list(asked.shares),
-        "levels": ranges.tree.levels,
-        "branching": ranges.tree.branching,
-        "beta": BETA,
-        "range_error": ranges.range_error(BETA),
+        "levels": plan.levels,
+        "branching": plan.branching,
+        "beta": plan.beta,
+        "range_error": plan.below,
     }
 
 

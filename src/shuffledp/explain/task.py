@@ -35,7 +35,6 @@ from shuffledp.formatting import (
     share_at_most,
     shown,
 )
-from shuffledp.protocols.ranges import Ranges
 
 if TYPE_CHECKING:
     from shuffledp.collect.task.report import Cost
@@ -125,7 +124,7 @@ def about(task: Task, *, cost: Cost | None = None) -> dict[str, Any]:
         "values_per_person": task.values_per_person,
         "error": None if task.text_plan else {"beta": BETA, "people": task.released_by().error(BETA).simultaneous},
         "texts": task.text_plan and text_task.about(task, task.text_plan),
-        "numbers": set_task.about(task, ranges) if isinstance(ranges := task.released_by(), Ranges) else None,
+        "numbers": task.range_plan and set_task.about(task, task.range_plan),
         "cost": cost,
         "warnings": warnings_of(task),
     }
@@ -294,8 +293,8 @@ def _leaves(task: Task) -> str:
 def _accuracy_in_short(task: Task) -> str:
     if task.text_plan is not None:
         return text_task.accuracy_in_short(task.text_plan, task.users)
-    if isinstance(ranges := task.released_by(), Ranges):
-        return set_task.accuracy_in_short(task, ranges)
+    if task.range_plan is not None:
+        return set_task.accuracy_in_short(task.range_plan, task.users)
     return (
         f"counts of {readable(task.users)} people each, within "
         f"±{people_at_most(task.protocol.error(BETA).simultaneous)} ({confidence_percent(BETA)}% confidence)"
@@ -312,8 +311,8 @@ def _report(task: Task) -> str:
 def _accuracy(task: Task) -> str:
     if task.text_plan is not None:
         return text_task.accuracy(task.text_plan, task.users)
-    if isinstance(ranges := task.released_by(), Ranges):
-        return set_task.accuracy(task, ranges)
+    if task.range_plan is not None:
+        return set_task.accuracy(task.range_plan, task.users)
     error = task.protocol.error(BETA).simultaneous
     return (
         f"With {confidence_percent(BETA)}% confidence, all published counts of a batch are within "

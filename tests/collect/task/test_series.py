@@ -175,7 +175,7 @@ CORRUPTED = [
 ]
 
 
-@pytest.mark.parametrize(("path", "value", "reason"), CORRUPTED, ids=lambda part: str(part)[:40])
+@pytest.mark.parametrize(("path", "value", "reason"), CORRUPTED, ids=[case[2] for case in CORRUPTED])
 def test_corrupted_series(path, value, reason):
     with pytest.raises(TaskError) as caught:
         series_of(changed(path, value))

@@ -234,14 +234,14 @@ class Client:
         self._timeout = check_seconds("timeout", timeout)
 
     @property
-    def spending(self) -> Use | None:
-        """What this answer uses of the limit, and all others in the journal; None without a limit."""
-        return None if self.limit is None else use_of(self.journal, self.task, self.limit)
-
-    @property
     def series(self) -> Series | None:
         """The series whose open round is answered; None for a single task."""
         return self._asked if isinstance(self._asked, Series) else None
+
+    @property
+    def spending(self) -> Use | None:
+        """What this answer uses of the limit, and all others in the journal; None without a limit."""
+        return None if self.limit is None else use_of(self.journal, self.task, self.limit)
 
     def report(self, answer: Any) -> bytes:
         """Return the report to send, after it is durable in the journal.

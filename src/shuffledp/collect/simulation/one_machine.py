@@ -24,7 +24,7 @@ import httpx
 
 from shuffledp.collect.crypto.keys import KeyPair, write_key, write_secret
 from shuffledp.collect.server.auth import hash_of, new_token
-from shuffledp.collect.simulation.people import ArrivingPeople, Question, check_pace, usual_pace
+from shuffledp.collect.simulation.people import SEPARATOR, ArrivingPeople, Question, check_pace, usual_pace
 from shuffledp.collect.simulation.processes import Processes, free_ports
 from shuffledp.collect.task import Place, Task
 from shuffledp.collect.task.new_task import new_task
@@ -147,7 +147,7 @@ class OneMachine:
     @property
     def an_answer(self) -> str:
         """One of the answers of the task, for an example."""
-        return self.question.answers[0]
+        return self.question.example
 
     @property
     def page(self) -> str:
@@ -235,7 +235,9 @@ class OneMachine:
 
         try:
             write_secret(people, "\n".join(map(_cell, ["answer", *self.question.of_people(self.people)])))
-            crowd = self._processes.start("crowd", ["crowd", *files, "--column", "answer", "--json"], ends=True)
+            crowd = self._processes.start(
+                "crowd", ["crowd", *files, "--column", "answer", "--separator", SEPARATOR, "--json"], ends=True
+            )
             self._wait(done, "people could not report", _PATIENCE + self.people * _SECONDS_EACH)
         finally:  # in a real collection only the people have their answers
             people.unlink(missing_ok=True)

@@ -14,8 +14,9 @@ import numpy as np
 
 from shuffledp.collect.client.client import new_report
 from shuffledp.collect.client.transport import SECONDS, Connection, post_over
-from shuffledp.collect.task import AnswerList, AnswerText, Task
+from shuffledp.collect.task import AnswerChoices, AnswerEdges, AnswerList, AnswerText, Task
 from shuffledp.collect.task.schema import Answers
+from shuffledp.collect.task.several import MOST_CHOICES
 from shuffledp.data import Files, Source, open_engine
 from shuffledp.errors import DataError, ParameterError, RefusedError, UnreachableError
 from shuffledp.progress import Progress, quiet
@@ -67,6 +68,9 @@ HOME_PAGES: Mapping[str, float] = {
 }
 """The home pages of the simulated people, with their probabilities; every other person has a page of their own."""
 
+SEPARATOR = "\n"
+"""Between the choices in a cell: no answer of a task has a line break."""
+
 _SEED = 14
 """The people are always the same; their noise never is."""
 
@@ -76,13 +80,16 @@ class Question:
     """A question, its answers with the shares of the simulated people, and a short name for files.
 
     `texts` are the choices of a code if people can type any text. Shares may sum to less than 1 then: each of the other
-    people has a text of their own.
+    people has a text of their own. With `numbers`, people have a number, mostly between the edges; with `most`, they
+    choose up to this number of answers, in the cells of a file with SEPARATOR between them.
     """
 
     words: str = "Which theme do you use?"
     shares: Mapping[str, float] = field(default_factory=lambda: THEMES)
     name: str = "theme"
     texts: TextChoices | None = None
+    numbers: AnswerEdges | None = None
+    most: int | None = None
 
     @classmethod
     def of(
@@ -92,10 +99,13 @@ class Question:
         *,
         texts: TextChoices | None = None,
         typed: Sequence[str] | None = None,
+        numbers: AnswerEdges | None = None,
+        choose_up_to: int | None = None,
     ) -> Question:
         """Return the given question, or the default one; the shares of the answers are made up and decreasing.
 
-        `typed` are texts of people, each as frequent as it is in there.
+        `typed` are texts of people, each as frequent as it is in there. With `numbers`, the answers are numbers; with
+        `choose_up_to`, each person chooses up to this number of answers.
         """
         if words is not None and not words.strip():
             raise ParameterError("question must not be empty")
@@ -105,6 +115,18 @@ class Question:
             return cls("What is your home page?" if words is None else words, _shares(answers, typed), "text", texts)
         if typed is not None:
             raise ParameterError("answers_file must be given with free_text")
+        if numbers is not None:
+            if answers is not None:
+                raise ParameterError("answers and edges must not be given together")
+            return cls("What is your number?" if words is None else words, {}, "number", numbers=numbers)
+        if choose_up_to is not None:
+            shares = THEMES if answers is None else _decreasing(answers)
+            if not 2 <= choose_up_to <= min(MOST_CHOICES, len(shares)):
+                raise ParameterError(
+                    f"choose_up_to must be at least 2, at most {MOST_CHOICES} and at most the {len(shares)} answers, "
+                    f"got {choose_up_to}"
+                )
+            return cls("Which of these do you use?" if words is None else words, shares, "choices", most=choose_up_to)
         if words is None and answers is None:
             return cls()
         if words is None or answers is None:
@@ -118,6 +140,10 @@ class Question:
 
     def possible(self, *, users: int, epsilon: float, delta: float) -> Answers:
         """The possible answers of a task with this guarantee."""
+        if self.numbers is not None:
+            return self.numbers
+        if self.most is not None:
+            return AnswerChoices(self.answers, self.most)
         if self.texts is None:
             return AnswerList(self.answers)
         return AnswerText.of(self.texts.search(users=users, epsilon=epsilon, delta=delta).code)
@@ -126,18 +152,45 @@ class Question:
         """Return the answers of the first `people` people."""
         return self._drawn(people, np.random.default_rng(_SEED))
 
-    def of_others(self) -> Iterator[str]:
-        """Yield the answers of later people, without end."""
+    def of_others(self) -> Iterator[Any]:
+        """Yield the answers of later people, without end; several choices are a list."""
         rng = np.random.default_rng(_SEED + 1)
         while True:
-            yield from self._drawn(1_000, rng)
+            drawn = self._drawn(1_000, rng)
+            yield from drawn if self.most is None else (answer.split(SEPARATOR) for answer in drawn)
+
+    @property
+    def example(self) -> str:
+        """One possible answer."""
+        return self.answers[0] if self.numbers is None else _number(0.5, self.numbers)
 
     def _drawn(self, people: int, rng: np.random.Generator) -> list[str]:
+        if self.numbers is not None:
+            return [_number(place, self.numbers) for place in rng.beta(3.0, 4.0, size=people).tolist()]
+        if self.most is not None:
+            return self._chosen(people, self.most, rng)
         rest = max(0.0, 1 - sum(self.shares.values()))
         shares = np.array([*self.shares.values(), rest])
         chosen = rng.choice(len(shares), size=people, p=shares / shares.sum()).tolist()
         answers = self.answers
         return [answers[at] if at < len(answers) else f"p{rng.integers(10**6)}.example" for at in chosen]
+
+    def _chosen(self, people: int, most: int, rng: np.random.Generator) -> list[str]:
+        """Choices of people, who each make 0 to `most` of them; the first answers are chosen most often."""
+        shares = np.array(list(self.shares.values()))
+        keys = np.log(shares) + rng.gumbel(size=(people, shares.size))  # the largest are a sample without replacement
+        chosen, numbers = np.argsort(-keys, axis=1), rng.integers(0, most, size=people, endpoint=True)
+        return [
+            SEPARATOR.join(self.answers[at] for at in row[:number])
+            for row, number in zip(chosen.tolist(), numbers.tolist(), strict=True)
+        ]
+
+
+def _number(place: float, numbers: AnswerEdges) -> str:
+    """A number at a place from 0 to 1 between the edges, or a little beyond them."""
+    first, last = (float(numbers.intervals.edges[at]) for at in (0, -1))
+    width = last - first or 1.0
+    return f"{first - 0.02 * width + place * 1.04 * width:.4g}"
 
 
 def _shares(answers: Sequence[str] | None, typed: Sequence[str] | None) -> Mapping[str, float]:
@@ -191,7 +244,7 @@ def check_pace(pace: float) -> float:
 class ArrivingPeople:
     """People with these answers who report in a thread until `stop`; no answer is ever on a disk."""
 
-    def __init__(self, task: Task, answers: Iterator[str], *, pace: float) -> None:
+    def __init__(self, task: Task, answers: Iterator[Any], *, pace: float) -> None:
         self._task, self._answers, self._pace = task, answers, pace
         self._over = threading.Event()
         self._thread = threading.Thread(target=lambda: asyncio.run(self._arrive()), daemon=True)

@@ -14,7 +14,7 @@ from bisect import bisect_right
 from collections.abc import Iterable
 from functools import cached_property
 from itertools import pairwise
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
 import numpy as np
@@ -33,6 +33,20 @@ MOST_QUANTILES = 100
 
 MOST_CHOICES = 64
 """Choices of one person: the noise grows with their number, and a longer list of boxes is hardly read."""
+
+
+class RangePlan(NamedTuple):
+    """The accuracy of a release of numbers: error bounds in people, which fail with probability `beta`.
+
+    `single` is of all single intervals at once, `below` of the numbers of people below all edges at once. The tree has
+    these `levels` and this `branching`.
+    """
+
+    single: float
+    below: float
+    beta: float
+    levels: int
+    branching: int
 
 
 class AnswerEdges(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag_field="kind", tag="numbers", dict=True):

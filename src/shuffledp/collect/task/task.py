@@ -38,6 +38,7 @@ from shuffledp.collect.task.schema import (
     is_hexadecimal,
     read_decimal,
 )
+from shuffledp.collect.task.several import RangePlan
 from shuffledp.errors import DataError, ParameterError, TaskError
 from shuffledp.estimators.tree import Tree
 from shuffledp.histogram.domain import Domain
@@ -294,6 +295,15 @@ class Task(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True
             return None
         assert isinstance(self.protocol, HashedHistogram)
         return FreeText(code=self.answers.code, protocol=self.protocol).plan(beta=BETA)
+
+    @cached_property
+    def range_plan(self) -> RangePlan | None:
+        """The accuracy of a release, for a task with numbers."""
+        ranges = self.released_by()
+        if not isinstance(ranges, Ranges):
+            return None
+        single, below = ranges.error(BETA).simultaneous, ranges.range_error(BETA)
+        return RangePlan(single, below, BETA, ranges.tree.levels, ranges.tree.branching)
 
     def privacy_of_reports(self, reports: int) -> GroupPrivacy:
         """The privacy of a person with this number of reports in one batch; in several batches it is not weaker."""
