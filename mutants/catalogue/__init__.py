@@ -2,6 +2,7 @@
 
 from mutants.catalogue import (
     accounting,
+    answers,
     collection,
     estimators,
     javascript,
@@ -23,6 +24,7 @@ MUTANTS = (
     *local_data.MUTANTS,
     *ledger.MUTANTS,
     *collection.MUTANTS,
+    *answers.MUTANTS,
     *replays.MUTANTS,
     *trends.MUTANTS,
     *javascript.MUTANTS,
