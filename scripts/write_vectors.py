@@ -2,9 +2,10 @@
 
 Usage: python scripts/write_vectors.py vectors
 
-The tasks in vectors/tasks, the series in vectors/series (series_vectors.py) and the noise in vectors/promises.json
-(promise_vectors.py) are inputs and stay unchanged; missing ones are generated. Everything else is computed from them
-and from the private keys below. These keys are public: never use them.
+The tasks in vectors/tasks, the series in vectors/series (series_vectors.py), the noise in vectors/promises.json
+(promise_vectors.py) and the spendings in vectors/budgets.json (budget_vectors.py) are inputs and stay unchanged;
+missing ones are generated. Everything else is computed from them and from the private keys below. These keys are
+public: never use them.
 """
 
 import hashlib
@@ -21,6 +22,7 @@ from typing import Any
 ROOT = Path(__file__).parent.parent
 sys.path.insert(0, str(ROOT))
 
+from scripts.budget_vectors import budgets  # noqa: E402
 from scripts.promise_vectors import promises, strengths  # noqa: E402
 from scripts.series_vectors import generate_missing, series_vectors  # noqa: E402
 from scripts.set_vectors import (  # noqa: E402
@@ -445,6 +447,7 @@ def vectors(folder: Path) -> dict[str, Any]:
         "tasks.json": list(tasks_vectors(tasks)),
         "corrupted-tasks.json": list(corrupted_tasks(tasks)),
         "promises.json": promises(folder),
+        "budgets.json": budgets(folder),
         "strengths.json": strengths(),
         "numbers.json": numbers_vectors(),
         "answers.json": list(answers_vectors(tasks)),

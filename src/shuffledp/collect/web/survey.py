@@ -20,7 +20,8 @@ from starlette.routing import Route
 
 from shuffledp.accounting.strength import MODERATE, STRONG
 from shuffledp.collect.server.cache import BoundedCache
-from shuffledp.collect.task import AnswersElsewhere, AnswerText, Series, SeriesPromise, Task
+from shuffledp.collect.task import AnswersElsewhere, Series, SeriesPromise, Task
+from shuffledp.collect.task.schema import kind_of
 from shuffledp.collect.task.task import LONGEST_QUESTION
 from shuffledp.collect.web.assets import NO_STORE, Assets, client_folder, page_response, policy, web_page
 from shuffledp.explain.privacy import Protection
@@ -158,7 +159,8 @@ def _context(task: Task) -> dict[str, Any]:
         "closes": task.closes,
         "admission": task.admission,
         "padded": task.padded,
-        "texts": isinstance(task.answers, AnswerText),
+        "kind": kind_of(task.answers),
+        "values_per_person": task.values_per_person,
         "time_precision": duration(task.time_precision),
         "shufflers": [place.address for place in task.shufflers],
         "analyzer": task.analyzer.address,
