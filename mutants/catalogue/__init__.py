@@ -2,6 +2,7 @@
 
 from mutants.catalogue import (
     accounting,
+    answers,
     collection,
     estimators,
     javascript,
@@ -11,6 +12,7 @@ from mutants.catalogue import (
     protocols,
     randomness,
     replays,
+    trends,
 )
 
 MUTANTS = (
@@ -22,6 +24,8 @@ MUTANTS = (
     *local_data.MUTANTS,
     *ledger.MUTANTS,
     *collection.MUTANTS,
+    *answers.MUTANTS,
     *replays.MUTANTS,
+    *trends.MUTANTS,
     *javascript.MUTANTS,
 )

@@ -144,7 +144,7 @@ MUTANTS = (
     Mutant(
         name="javascript-levels-not-composed",
         harm="In browsers the guarantee of a text is that of its first piece.",
-        target="clients/javascript/src/curve/curve.js:curveOf",
+        target="clients/javascript/src/curve/curve.js:curveWithin",
         pattern="noises[0].count * levels === 1",
         replacement="noises[0].count === 1",
         tests=("tests/clients/test_promise.py::test_levels_are_never_below_all_outcomes",),

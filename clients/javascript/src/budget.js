@@ -31,8 +31,11 @@ const DIGITS = 3;
 /** The smallest epsilon that is searched for a task that fits, as a share of the limit: less is useless. */
 const LEAST_SHARE = 0.01;
 
-/** The range of the noise that is searched, and the number of halvings: far more than three digits need. */
-const [LEAST_RATE, MOST_RATE, HALVINGS] = [1e-3, 1e5, 24];
+/**
+ * The range of the noise that is searched, its growth, and the halvings after that: the epsilon that is found is at most
+ * 0.6 % below the largest one.
+ */
+const [LEAST_RATE, MOST_RATE, GROWTH, HALVINGS] = [1, 1e5, 2, 6];
 
 /** Many people; the noise of this number hardly depends on it any more. */
 const MANY = 1e6;
@@ -52,7 +55,8 @@ export function useOf(spent, task, limit) {
     { task: task.name, state: "claimed", spending: own?.spending ?? spendingOf(task) },
   ]);
   const answered = own !== undefined && own.state !== "claimed";
-  const after = totalOf(all).epsilon(limit.delta);
+  const total = totalOf(all);
+  const after = total.epsilon(limit.delta);
   return {
     before: answered ? after : totalOf(others).epsilon(limit.delta),
     after,
@@ -60,7 +64,7 @@ export function useOf(spent, task, limit) {
     left: Math.max(0, limit.epsilon - after),
     delta: limit.delta,
     byResults: limit.byResults,
-    within: answered || isWithin(all, limit),
+    within: answered || isWithin(all, limit, total),
     unfinished: spent.filter((one) => one !== own && one.state === "claimed").length,
   };
 }
@@ -147,9 +151,9 @@ function checkKnown(spent) {
  * @param {Answered[]} answered
  * @param {Limit} limit
  */
-function isWithin(answered, limit) {
+function isWithin(answered, limit, total = totalOf(answered)) {
   const most = limit.delta * (1 + PROMISED_DELTA);
-  if (!limit.byResults) return totalOf(answered).delta(limit.epsilon) <= most;
+  if (!limit.byResults) return total.delta(limit.epsilon) <= most;
   return new MomentBound(limit).reached(answered) <= most;
 }
 
@@ -162,16 +166,21 @@ function isWithin(answered, limit) {
  */
 export function fitting(others, limit, delta) {
   const fits = (/** @type {number} */ rate) => isWithin([...others, { asked: withRate(rate, delta), times: 1 }], limit);
-  let [low, high] = [Math.log(LEAST_RATE), Math.log(MOST_RATE)];
-  if (!fits(MOST_RATE)) return null;
+  if (!isWithin(others, limit)) return null;
+  let high = LEAST_RATE;
+  while (!fits(high)) {
+    high *= GROWTH; // little noise is fast to compute, so the search begins there
+    if (high > MOST_RATE) return null;
+  }
+  let low = high / GROWTH;
   for (let step = 0; step < HALVINGS; step += 1) {
-    const middle = (low + high) / 2;
-    if (fits(Math.exp(middle))) high = middle;
+    const middle = Math.sqrt(low * high);
+    if (fits(middle)) high = middle;
     else low = middle;
   }
-  const epsilon = totalOf([{ asked: withRate(Math.exp(high), delta), times: 1 }]).epsilon(delta);
+  const epsilon = totalOf([{ asked: withRate(high, delta), times: 1 }]).epsilon(delta);
   if (epsilon < LEAST_SHARE * limit.epsilon) return null;
-  return Math.min(limit.epsilon, roundedDown(epsilon));
+  return epsilon < limit.epsilon ? roundedDown(epsilon) : limit.epsilon;
 }
 
 /**
