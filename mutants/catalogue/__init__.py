@@ -12,6 +12,7 @@ from mutants.catalogue import (
     protocols,
     randomness,
     replays,
+    series,
     trends,
 )
 
@@ -27,5 +28,6 @@ MUTANTS = (
     *answers.MUTANTS,
     *replays.MUTANTS,
     *trends.MUTANTS,
+    *series.MUTANTS,
     *javascript.MUTANTS,
 )
