@@ -11,6 +11,7 @@ from mutants.catalogue import (
     protocols,
     randomness,
     replays,
+    sets,
 )
 
 MUTANTS = (
@@ -23,5 +24,6 @@ MUTANTS = (
     *ledger.MUTANTS,
     *collection.MUTANTS,
     *replays.MUTANTS,
+    *sets.MUTANTS,
     *javascript.MUTANTS,
 )
