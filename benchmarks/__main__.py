@@ -9,6 +9,7 @@ from benchmarks import (
     calibration,
     client,
     collected_files,
+    composition,
     distribution,
     engines,
     files,
@@ -28,6 +29,7 @@ from benchmarks import (
 
 ALL = {
     "calibration": calibration,
+    "composition": composition,
     "distribution": distribution,
     "messages": messages,
     "sparse": sparse,

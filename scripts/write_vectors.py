@@ -2,7 +2,8 @@
 
 Usage: python scripts/write_vectors.py vectors
 
-The tasks in vectors/tasks, and the noise in vectors/promises.json (promise_vectors.py), are inputs and stay unchanged;
+The tasks in vectors/tasks, the series in vectors/series (series_vectors.py), the noise in vectors/promises.json
+(promise_vectors.py) and the spendings in vectors/budgets.json (budget_vectors.py) are inputs and stay unchanged;
 missing ones are generated. Everything else is computed from them and from the private keys below. These keys are
 public: never use them.
 """
@@ -21,7 +22,9 @@ from typing import Any
 ROOT = Path(__file__).parent.parent
 sys.path.insert(0, str(ROOT))
 
+from scripts.budget_vectors import budgets  # noqa: E402
 from scripts.promise_vectors import promises, strengths  # noqa: E402
+from scripts.series_vectors import generate_missing, series_vectors  # noqa: E402
 from scripts.set_vectors import (  # noqa: E402
     AGES,
     DEGREES,
@@ -444,6 +447,7 @@ def vectors(folder: Path) -> dict[str, Any]:
         "tasks.json": list(tasks_vectors(tasks)),
         "corrupted-tasks.json": list(corrupted_tasks(tasks)),
         "promises.json": promises(folder),
+        "budgets.json": budgets(folder),
         "strengths.json": strengths(),
         "numbers.json": numbers_vectors(),
         "answers.json": list(answers_vectors(tasks)),
@@ -454,6 +458,7 @@ def vectors(folder: Path) -> dict[str, Any]:
         "reports.json": list(reports_vectors(tasks)),
         "corrupted-reports.json": list(corrupted_reports(tasks)),
         "batches.json": list(batches_vectors(tasks)),
+        "series.json": series_vectors(folder),
     }
 
 
@@ -464,6 +469,7 @@ def main(folder: Path) -> None:
         path = folder / "tasks" / f"{name}.json"
         if not path.exists():
             path.write_text(made(name).to_json(), encoding="utf-8")
+    generate_missing(folder)
     for name, content in vectors(folder).items():
         path = folder / name
         stored = json.loads(path.read_text(encoding="utf-8")) if path.exists() else None

@@ -54,6 +54,7 @@ def test_programs_and_commands_do_what_they_show(document, tmp_path, monkeypatch
     If a page begins with `make demo`, the files of the demo are there.
     """
     monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "data"))  # for the journal of a person
     if any("make demo" in block for block in blocks(document, "sh")):
         assert CliRunner().invoke(app, ["demo"], catch_exceptions=False).exit_code == 0
     for session in re.split(r"^\$ shuffledp ", "".join(blocks(document, "console")), flags=re.MULTILINE)[1:]:

@@ -2,6 +2,7 @@
 
 from mutants.catalogue import (
     accounting,
+    answers,
     collection,
     estimators,
     javascript,
@@ -12,6 +13,7 @@ from mutants.catalogue import (
     randomness,
     replays,
     sets,
+    trends,
 )
 
 MUTANTS = (
@@ -23,7 +25,9 @@ MUTANTS = (
     *local_data.MUTANTS,
     *ledger.MUTANTS,
     *collection.MUTANTS,
+    *answers.MUTANTS,
     *replays.MUTANTS,
+    *trends.MUTANTS,
     *sets.MUTANTS,
     *javascript.MUTANTS,
 )

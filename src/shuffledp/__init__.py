@@ -44,6 +44,7 @@ if TYPE_CHECKING:
     from shuffledp.release.private_histogram import private_histogram
     from shuffledp.release.release import Release
     from shuffledp.release.simulate import simulate
+    from shuffledp.release.trend import Trend
 
 __getattr__, __dir__ = lazy_names(
     __name__,
@@ -82,6 +83,7 @@ __getattr__, __dir__ = lazy_names(
         "release.private_histogram": ("private_histogram",),
         "release.release": ("Release",),
         "release.simulate": ("simulate",),
+        "release.trend": ("Trend",),
     },
 )
 
@@ -107,6 +109,7 @@ __all__ = [
     "SparseHistogram",
     "Tally",
     "TooFewUsersError",
+    "Trend",
     "audit",
     "plan",
     "private_histogram",

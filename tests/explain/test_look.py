@@ -32,6 +32,7 @@ PAIRS = [
     ("bar", "paper", MARKS),
     ("ink", "bar", MARKS),  # an interval on its bar
     ("line-of-chart", "paper", MARKS),
+    *((f"line-{number}", "paper", MARKS) for number in range(1, 6)),
 ]
 
 

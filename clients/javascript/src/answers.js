@@ -15,7 +15,7 @@ export const OTHER = "(other)";
 export const NONE = "(none)";
 
 /** Answers in a task file itself: more make it too long to be read by everybody. */
-const MOST_LISTED = 100_000;
+export const MOST_LISTED = 100_000;
 
 /** More cannot be named in messages, with (other) and (none). */
 const MOST_ANSWERS = 2 ** 32 - 2;

@@ -1,11 +1,13 @@
 // One person's side of a task: they check what it promises, and answer it once.
+import { refusal, useOf } from "./budget.js";
 import { equal } from "./bytes.js";
-import { checkOpen } from "./checking.js";
+import { checkOpen, openTask } from "./checking.js";
 import { DataError, ParameterError, RefusedError, noted } from "./errors.js";
 import { newReport } from "./making.js";
 import { opened } from "./opening.js";
 import { endsReport } from "./reasons.js";
 import { fetchAnswers, post } from "./sending.js";
+import { spendingOf } from "./spending.js";
 
 /** @typedef {import("./journal.js").Entry} Entry */
 /** @typedef {import("./task.js").Task} Task */
@@ -26,17 +28,22 @@ export class Client {
   #last = Promise.resolve();
 
   /** @param {Awaited<ReturnType<typeof opened>>} checked by `Client.open`, which makes clients */
-  constructor({ task, promise, journal, admission, timeout }) {
+  constructor({ task, series, promise, journal, admission, timeout, limit }) {
+    /** The task that is answered; of a series, the round that is open. */
     this.task = task;
+    /** The series whose open round is answered; null for a single task. */
+    this.series = series;
     this.promise = promise;
     this.journal = journal;
+    /** The limit of all answers in the journal together; null if there is none. */
+    this.limit = limit;
     this.#admission = admission;
     this.#timeout = timeout;
   }
 
   /**
    * Checks everything that a person checks before they answer. Nothing is sent.
-   * @param {Task | string | Uint8Array | URL} task
+   * @param {Task | import("./series.js").Series | string | Uint8Array | URL} task
    * @param {import("./opening.js").Options} [options]
    */
   static async open(task, options = {}) {
@@ -46,6 +53,15 @@ export class Client {
   /** What became of this person's report: there is none, it is ready, it was taken, or refused for good. */
   async state() {
     return (await this.journal.read(this.task.name))?.state ?? "new";
+  }
+
+  /**
+   * Returns what this answer uses of the limit, after everything else in the journal; null without a limit.
+   * @returns {Promise<import("./budget.js").Use | null>}
+   */
+  async spending() {
+    if (this.limit === null) return null;
+    return useOf((await this.journal.spendings?.()) ?? [], this.task, this.limit);
   }
 
   /** Fetches the list of answers where the task keeps it elsewhere, and checks it. */
@@ -105,14 +121,40 @@ export class Client {
    * @param {unknown} value
    */
   async #entered(value) {
+    if (this.series !== null) this.task = await openTask(this.series); // another round may be open by now
     const before = await this.journal.read(this.task.name);
     if (before !== null) return { entry: before, messages: null, time: null, madeBefore: true };
     checkOpen(this.task);
     await this.loadAnswers();
-    const { report, messages, time } = await newReport(this.task, value);
-    const entry = await this.journal.keep(this.task.name, report);
-    if (equal(entry.report, report)) return { entry, messages, time, madeBefore: false };
-    return { entry, messages: null, time: null, madeBefore: true }; // another page or program was faster
+    const withdraw = await this.#reserved();
+    try {
+      const { report, messages, time } = await newReport(this.task, value);
+      const entry = await this.journal.keep(this.task.name, report, spendingOf(this.task));
+      if (equal(entry.report, report)) return { entry, messages, time, madeBefore: false };
+      return { entry, messages: null, time: null, madeBefore: true }; // another page or program was faster
+    } finally {
+      await withdraw(); // without a report nothing was spent, and with one its entry counts
+    }
+  }
+
+  /**
+   * Reserves the privacy of this answer in the journal; refuses an answer that is over the limit.
+   * @returns {Promise<() => Promise<void>>} withdraws the reservation
+   */
+  async #reserved() {
+    const { limit, task, journal } = this;
+    if (limit === null || journal.reserve === undefined) return async () => {};
+    /** @type {{use: import("./budget.js").Use, spent: import("./spending.js").Spent[]} | null} */
+    let judged = null;
+    const withdraw = await journal.reserve(task.name, spendingOf(task), (spent) => {
+      judged = { use: useOf(spent, task, limit), spent };
+      return judged.use;
+    });
+    if (withdraw !== null) return withdraw;
+    const { use, spent } = /** @type {{use: import("./budget.js").Use, spent: import("./spending.js").Spent[]}} */ (
+      /** @type {unknown} */ (judged)
+    );
+    throw refusal(use, spent, task, limit);
   }
 
   /**

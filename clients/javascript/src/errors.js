@@ -4,6 +4,7 @@
  *
  *     ShuffledpError
  *     |-- ParameterError           a parameter is out of range; the message says what would work
+ *     |   `-- BudgetError          an answer is over the person's own limit; nothing was sent
  *     |-- DataError                something that was read cannot be used, such as a journal
  *     |   |-- TaskError            a file that is no task, or one that contradicts itself
  *     |   |-- BrokenPromiseError   a task that gives less privacy than it claims, or than somebody allows
@@ -16,6 +17,23 @@ export class ShuffledpError extends Error {
 
 export class ParameterError extends ShuffledpError {
   name = "ParameterError";
+}
+
+export class BudgetError extends ParameterError {
+  name = "BudgetError";
+
+  /**
+   * @param {string} message
+   * @param {{before: number, after: number, limit: number, fits: number | null}} figures the epsilons without and with
+   *   the answer, the epsilon of the limit, and the largest epsilon of one more task that would fit
+   */
+  constructor(message, { before, after, limit, fits }) {
+    super(message);
+    this.before = before;
+    this.after = after;
+    this.limit = limit;
+    this.fits = fits;
+  }
 }
 
 export class DataError extends ShuffledpError {

@@ -26,20 +26,21 @@ export function readGuarantee(claim) {
 }
 
 /**
- * The epsilon and delta that a person allows, or undefined for who says nothing.
- * @param {unknown} atMost
+ * Return an epsilon and a delta that a person gave, or undefined if they gave none.
+ * @param {string} name of the option
+ * @param {unknown} given
  * @returns {[number, number] | undefined}
  */
-export function checkAtMost(atMost) {
-  if (atMost === undefined) return undefined;
-  const pair = Array.isArray(atMost) ? atMost : [];
+export function checkPair(name, given) {
+  if (given === undefined) return undefined;
+  const pair = Array.isArray(given) ? given : [];
   if (pair.length !== 2 || !pair.every(Number.isFinite)) {
-    throw new ParameterError("atMost must be an epsilon and a delta, such as [1, 1e-6]");
+    throw new ParameterError(`${name} must be an epsilon and a delta, such as [1, 1e-6]`);
   }
   const [epsilon, delta] = pair;
   if (!(epsilon >= LEAST_EPSILON && epsilon <= MOST_EPSILON && delta >= LEAST_DELTA && delta < 1)) {
     throw new ParameterError(
-      `atMost must have an epsilon from ${LEAST_EPSILON} to ${MOST_EPSILON} and a delta from ${LEAST_DELTA} to below ` +
+      `${name} must have an epsilon from ${LEAST_EPSILON} to ${MOST_EPSILON} and a delta from ${LEAST_DELTA} to below ` +
         `1, such as [1, 1e-6]; got [${epsilon}, ${delta}]`,
     );
   }

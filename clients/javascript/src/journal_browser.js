@@ -1,12 +1,28 @@
 // The journal of a browser, in its database (IndexedDB), which all pages of one origin share.
-import { checkedEntry, readyEntry, settledEntry } from "./journal.js";
+import {
+  brokenEntry,
+  checkedClaim,
+  checkedEntry,
+  checkedLimit,
+  claimOf,
+  entryOf,
+  readyEntry,
+  settledEntry,
+  spentTasks,
+  storedLimit,
+} from "./journal.js";
 import { DataError, ParameterError } from "./errors.js";
 
 /** @typedef {import("./journal.js").Entry} Entry */
 /** @typedef {import("./journal.js").Journal} Journal */
 
-/** Of the database; an entry for each task. */
+/** Of the database; an entry for each task, claims, and the limit. */
 const STORE = "reports";
+
+/** The key of the limit. Keys of entries are ids of tasks, and keys of claims begin with them. */
+const LIMIT = "budget";
+const ENTRY = /^[0-9a-f]{64}$/;
+const CLAIM = /^([0-9a-f]{64})\..+\.claim$/;
 
 /**
  * The journal of one person in a browser.
@@ -31,15 +47,20 @@ export class IndexedDBJournal {
   /**
    * @param {string} task
    * @param {Uint8Array} report
+   * @param {import("./spending.js").Spending} [spending]
    */
-  async keep(task, report) {
-    const entry = await readyEntry(task, report);
+  async keep(task, report, spending) {
+    const entry = await readyEntry(task, report, spending);
     await this.#done("readwrite", (store) => {
       const adding = store.add(entry, task); // of several tabs one adds; unlike put, this never replaces an entry
       adding.onerror = (event) => {
         if (adding.error?.name !== "ConstraintError") return;
         event.preventDefault(); // another tab was faster, and may have sent it by now
         event.stopPropagation();
+      };
+      const claims = store.getAllKeys(IDBKeyRange.bound(`${task}.`, `${task}/`));
+      claims.onsuccess = () => {
+        for (const key of claims.result) store.delete(key); // the entry counts from now on
       };
       return adding;
     });
@@ -58,10 +79,87 @@ export class IndexedDBJournal {
     await this.#done("readwrite", (store) => {
       const reading = store.get(task);
       reading.onsuccess = () => {
-        if (reading.result?.state === "ready") store.put(settledEntry(task, state, reason), task);
+        const { result } = reading;
+        if (result?.state === "ready") store.put(settledEntry(result, state, reason), task);
       };
       return reading;
     });
+  }
+
+  /** All answered and claimed tasks, each once. */
+  async spendings() {
+    return this.#everything("readonly", (spent) => spent);
+  }
+
+  /**
+   * Reads everything, decides and writes the claim in one transaction, so that two tabs cannot overspend.
+   * @type {import("./journal.js").Reserve}
+   */
+  async reserve(task, spending, judge) {
+    const key = `${task}.${crypto.randomUUID()}.claim`;
+    const within = await this.#everything("readwrite", (spent, store) => {
+      const judged = judge(spent);
+      if (judged.within) store.put(claimOf(task, spending), key);
+      return judged.within;
+    });
+    return within ? () => this.#done("readwrite", (store) => store.delete(key)) : null;
+  }
+
+  /** @returns {Promise<import("./budget.js").Limit | null>} */
+  async limit() {
+    const found = await this.#done("readonly", (store) => store.get(LIMIT));
+    return found === undefined ? null : checkedLimit(found, `${this.name} of this browser`);
+  }
+
+  /** @param {import("./budget.js").Limit | null} limit */
+  async storeLimit(limit) {
+    const stored = limit && storedLimit(limit);
+    await this.#done("readwrite", (store) => (stored === null ? store.delete(LIMIT) : store.put(stored, LIMIT)));
+  }
+
+  /**
+   * Reads all entries and claims in one transaction, and does something with them before it ends.
+   * @template Result
+   * @param {"readonly" | "readwrite"} mode
+   * @param {(spent: import("./spending.js").Spent[], store: IDBObjectStore) => Result} work
+   * @returns {Promise<Result>}
+   */
+  async #everything(mode, work) {
+    /** @type {{result: Result} | {error: unknown} | null} */
+    let done = null;
+    await this.#done(mode, (store) => {
+      const keys = store.getAllKeys();
+      const values = store.getAll();
+      values.onsuccess = () => {
+        try {
+          done = { result: work(this.#spent(keys.result, values.result), store) };
+        } catch (error) {
+          done = { error };
+        }
+      };
+      return values;
+    });
+    const ended = /** @type {{result: Result} | {error: unknown}} */ (/** @type {unknown} */ (done));
+    if ("error" in ended) throw ended.error;
+    return ended.result;
+  }
+
+  /** @param {IDBValidKey[]} keys @param {unknown[]} values */
+  #spent(keys, values) {
+    const place = `${this.name} of this browser`;
+    /** @type {Entry[]} */
+    const entries = [];
+    /** @type {import("./journal.js").Claim[]} */
+    const claims = [];
+    keys.forEach((key, at) => {
+      const claimed = CLAIM.exec(String(key));
+      if (claimed) claims.push(checkedClaim(values[at], claimed[1], place));
+      if (!ENTRY.test(String(key))) return;
+      const entry = entryOf(values[at], String(key));
+      if (entry === null) throw brokenEntry(place);
+      entries.push(entry);
+    });
+    return spentTasks(entries, claims);
   }
 
   /**

@@ -22,6 +22,16 @@ export async function chosenJournal(journal) {
 }
 
 /**
+ * Refuse a journal that cannot keep a budget.
+ * @param {Journal} journal
+ */
+export function checkLimited(journal) {
+  if (typeof journal.spendings !== "function" || typeof journal.reserve !== "function") {
+    throw new ParameterError("a journal with a budget must have spendings and reserve, as IndexedDBJournal has them");
+  }
+}
+
+/**
  * @param {unknown} journal
  * @returns {journal is Journal}
  */

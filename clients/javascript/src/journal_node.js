@@ -1,6 +1,15 @@
 // The journal of Node: the same files as those of the client in Python, so that a person who has both answers once.
 // Parts of Node are asked for when they are needed, so that a bundle for browsers does not name them at its beginning.
-import { checkedEntry, readyEntry, settledEntry } from "./journal.js";
+import {
+  checkedClaim,
+  checkedEntry,
+  checkedLimit,
+  claimOf,
+  readyEntry,
+  settledEntry,
+  spentTasks,
+  storedLimit,
+} from "./journal.js";
 import { DataError, ParameterError } from "./errors.js";
 
 /** @typedef {import("./journal.js").Entry} Entry */
@@ -8,6 +17,17 @@ import { DataError, ParameterError } from "./errors.js";
 
 /** What everybody but the owner may do with a folder: read, write and look into it. */
 const OTHERS = 0o077;
+
+/** The names of entries, claims and the limit; other files in the folder are left alone. */
+const ENTRY = /^([0-9a-f]{64})\.json$/;
+const CLAIM = /^([0-9a-f]{64})\.[0-9a-zA-Z-]+\.claim$/;
+const LIMIT = "budget.json";
+
+/** Attempts of a client that is over the limit only because of clients that have not finished. */
+const TRIES = 6;
+
+/** Milliseconds, the least range of the random pause before another attempt. */
+const PAUSE = 50;
 
 /**
  * One small file for each task in a folder of one person's, named by its id, that only its owner may read. Files are
@@ -36,29 +56,22 @@ export class FolderJournal {
    * @returns {Promise<Entry | null>}
    */
   async read(task) {
-    const { readFile } = await import("node:fs/promises");
-    const path = await this.#path(task);
-    let content;
-    try {
-      content = await readFile(path);
-    } catch (error) {
-      if (codeOf(error) === "ENOENT") return null;
-      throw new DataError(`the journal ${path} cannot be read: ${codeOf(error)}`);
-    }
-    return checkedEntry(decoded(content), task, path);
+    const path = await this.#path(`${task}.json`);
+    const content = await contentOf(path);
+    return content === null ? null : checkedEntry(decoded(content), task, path);
   }
 
   /**
    * @param {string} task
    * @param {Uint8Array} report
+   * @param {import("./spending.js").Spending} [spending]
    */
-  async keep(task, report) {
+  async keep(task, report, spending) {
     const { link } = await import("node:fs/promises");
-    const path = await this.#path(task);
-    const entry = await readyEntry(task, report);
-    await this.#clearErrors(() => this.#makeFolder());
-    await this.#checkFolder();
-    await this.#written(entry, async (whole) => {
+    const path = await this.#path(`${task}.json`);
+    const entry = await readyEntry(task, report, spending);
+    await this.#readyFolder();
+    await this.#written(task, encoded(entry), async (whole) => {
       try {
         await link(whole, path); // unlike a renaming, this never replaces a file
       } catch (error) {
@@ -69,6 +82,7 @@ export class FolderJournal {
     });
     const kept = await this.read(task);
     if (kept === null) throw new DataError(`the journal ${path} was removed while it was written`);
+    if (kept.spending !== null) await this.#removeClaims(task);
     return kept;
   }
 
@@ -80,9 +94,10 @@ export class FolderJournal {
   async settle(task, state, reason = null) {
     const { readdir, rename, rm } = await import("node:fs/promises");
     const { join } = await import("node:path");
-    const path = await this.#path(task);
-    if ((await this.read(task))?.state !== "ready") return;
-    await this.#written(settledEntry(task, state, reason), async (whole) => {
+    const path = await this.#path(`${task}.json`);
+    const before = await this.read(task);
+    if (before?.state !== "ready") return;
+    await this.#written(task, encoded(settledEntry(before, state, reason)), async (whole) => {
       try {
         await rename(whole, path);
       } catch (error) {
@@ -96,25 +111,143 @@ export class FolderJournal {
     });
   }
 
-  /** @param {string} task */
-  async #path(task) {
-    const { join } = await import("node:path");
-    return join(this.folder, `${task}.json`);
+  /**
+   * All answered and claimed tasks, each once. The names are listed twice: a claim that turns into an entry meanwhile is
+   * either in the first list as a claim, or in the second as an entry.
+   */
+  async spendings() {
+    const names = new Set([...(await this.#names()), ...(await this.#names())]);
+    const tasks = new Set([...names].map((name) => name.slice(0, 64)));
+    const claims = [];
+    for (const name of names) {
+      const claimed = CLAIM.exec(name);
+      const content = claimed && (await contentOf(await this.#path(name))); // null: withdrawn, or an entry by now
+      if (content) claims.push(checkedClaim(parsed(content), claimed[1], await this.#path(name)));
+    }
+    const entries = [];
+    for (const task of tasks) {
+      const entry = await this.read(task);
+      if (entry !== null) entries.push(entry);
+    }
+    return spentTasks(entries, claims);
+  }
+
+  /** The names of entries and claims. */
+  async #names() {
+    const { readdir } = await import("node:fs/promises");
+    try {
+      return (await readdir(this.folder)).filter((name) => ENTRY.test(name) || CLAIM.test(name));
+    } catch (error) {
+      if (codeOf(error) === "ENOENT") return [];
+      throw new DataError(`the journal ${this.folder} cannot be read: ${codeOf(error)}`);
+    }
   }
 
   /**
-   * A file with an entry, durable and only its owner's, which has still to get its name.
-   * @param {Entry} entry
+   * Writes a claim durably before the spendings are read: of two clients that begin at once at least one sees both.
+   * @type {import("./journal.js").Reserve}
+   */
+  async reserve(task, spending, judge) {
+    for (let tried = 1; ; tried += 1) {
+      const started = performance.now();
+      const claim = await this.#claim(task, spending);
+      let judged;
+      try {
+        judged = judge(await this.spendings());
+      } catch (error) {
+        await this.#withdraw(claim);
+        throw error;
+      }
+      if (judged.within) return () => this.#withdraw(claim);
+      await this.#withdraw(claim);
+      if (!judged.unfinished || tried === TRIES) return null;
+      const longest = PAUSE + 2 * (performance.now() - started); // another client may withdraw its claim, as this one does
+      await new Promise((resolve) => setTimeout(resolve, longest * Math.random()));
+    }
+  }
+
+  /**
+   * @param {string} task
+   * @param {import("./spending.js").Spending} spending
+   */
+  async #claim(task, spending) {
+    const { link } = await import("node:fs/promises");
+    const path = await this.#path(`${task}.${crypto.randomUUID()}.claim`);
+    await this.#readyFolder();
+    await this.#written(task, `${JSON.stringify(claimOf(task, spending))}\n`, async (whole) => {
+      await link(whole, path);
+      await syncFolder(this.folder);
+    });
+    return path;
+  }
+
+  /** @param {string} claim */
+  async #withdraw(claim) {
+    const { rm } = await import("node:fs/promises");
+    await this.#clearErrors(async () => {
+      await rm(claim, { force: true });
+      await syncFolder(this.folder);
+    });
+  }
+
+  /**
+   * Removes the claims of a task whose entry is durable.
+   * @param {string} task
+   */
+  async #removeClaims(task) {
+    const { rm } = await import("node:fs/promises");
+    await this.#clearErrors(async () => {
+      for (const name of await this.#names()) {
+        if (name.startsWith(`${task}.`) && CLAIM.test(name)) await rm(await this.#path(name), { force: true });
+      }
+    });
+  }
+
+  /** @returns {Promise<import("./budget.js").Limit | null>} */
+  async limit() {
+    const path = await this.#path(LIMIT);
+    const content = await contentOf(path);
+    return content === null ? null : checkedLimit(parsed(content), path);
+  }
+
+  /** @param {import("./budget.js").Limit | null} limit */
+  async storeLimit(limit) {
+    const { rename, rm } = await import("node:fs/promises");
+    const path = await this.#path(LIMIT);
+    if (limit === null) return this.#clearErrors(() => rm(path, { force: true }));
+    const content = `${JSON.stringify(storedLimit(limit))}\n`;
+    await this.#readyFolder();
+    await this.#written("budget", content, async (whole) => {
+      await rename(whole, path);
+      await syncFolder(this.folder);
+    });
+  }
+
+  /** @param {string} name */
+  async #path(name) {
+    const { join } = await import("node:path");
+    return join(this.folder, name);
+  }
+
+  async #readyFolder() {
+    await this.#clearErrors(() => this.#makeFolder());
+    await this.#checkFolder();
+  }
+
+  /**
+   * A durable file that only its owner may read, which has still to get its name.
+   * @param {string} name
+   * @param {string} content
    * @param {(path: string) => Promise<void>} named
    */
-  async #written(entry, named) {
+  async #written(name, content, named) {
     const [{ open, rm }, { join }] = await Promise.all([import("node:fs/promises"), import("node:path")]);
-    const path = join(this.folder, `.${entry.task}.${crypto.randomUUID()}`);
+    const path = join(this.folder, `.${name}.${crypto.randomUUID()}`);
     await this.#clearErrors(async () => {
       const file = await open(path, "wx", 0o600);
       try {
         try {
-          await file.writeFile(encoded(entry));
+          await file.writeFile(content);
           await file.sync();
         } finally {
           await file.close();
@@ -176,8 +309,35 @@ async function syncFolder(folder) {
 
 /** @param {Entry} entry */
 function encoded(entry) {
-  const { kind, task, state, report, sha256, reason } = entry;
-  return `${JSON.stringify({ kind, task, state, report: Buffer.from(report).toString("base64"), sha256, reason })}\n`;
+  const { kind, task, state, report, sha256, reason, spending } = entry;
+  const written = { kind, task, state, report: Buffer.from(report).toString("base64"), sha256, reason };
+  return `${JSON.stringify(spending === null ? written : { ...written, spending })}\n`;
+}
+
+/**
+ * The content of a file; null if there is none.
+ * @param {string} path
+ */
+async function contentOf(path) {
+  const { readFile } = await import("node:fs/promises");
+  try {
+    return await readFile(path);
+  } catch (error) {
+    if (codeOf(error) === "ENOENT") return null;
+    throw new DataError(`the journal ${path} cannot be read: ${codeOf(error)}`);
+  }
+}
+
+/**
+ * JSON, or null for anything else.
+ * @param {Uint8Array} content
+ */
+function parsed(content) {
+  try {
+    return JSON.parse(new TextDecoder("utf-8", { fatal: true }).decode(content));
+  } catch {
+    return null;
+  }
 }
 
 /**

@@ -1,5 +1,5 @@
 // Answers that are numbers: an interval between public edges, and a node on each level of a tree over the intervals.
-import { NONE, OTHER } from "./answers.js";
+import { MOST_LISTED, NONE, OTHER } from "./answers.js";
 import { parseDecimal } from "./decimal.js";
 import { Edges } from "./edges.js";
 import { TaskError } from "./errors.js";
@@ -35,8 +35,13 @@ export class NumberPlaces {
    */
   constructor(answers, branching) {
     this.edges = new Edges(answers.edges);
+    const { intervals } = this.edges;
+    if (intervals > MOST_LISTED) {
+      const [most, got] = [MOST_LISTED, intervals].map((number) => number.toLocaleString("en"));
+      throw new TaskError(`a task has at most ${most} intervals of numbers, got ${got}`);
+    }
     checkQuantiles(answers.quantiles);
-    const leaves = this.edges.intervals + 2;
+    const leaves = intervals + 2;
     if (branching < 2 || branching > leaves) {
       throw new TaskError(`branching must be a whole number from 2 to the ${leaves} intervals, got ${branching}`);
     }

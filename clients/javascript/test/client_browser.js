@@ -1,10 +1,16 @@
 // The checks of the client in a browser: everybody's journal is a new database.
 import { IndexedDBJournal } from "../src/index.js";
 import { check } from "./client.js";
+import { checkBudgets } from "./client_budget.js";
 
 /** What became of every check. */
 export async function run(setting) {
   return check({ ...setting, newJournal: () => new IndexedDBJournal(crypto.randomUUID()), broken, inBrowser: true });
+}
+
+/** The results of the checks of budgets. */
+export async function runBudgets(setting) {
+  return checkBudgets({ ...setting, newJournal: () => new IndexedDBJournal(crypto.randomUUID()) });
 }
 
 async function broken(journal, name, kind) {

@@ -3,6 +3,7 @@ import { readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { FolderJournal } from "../src/journal_node.js";
 import { check } from "./client.js";
+import { checkBudgets } from "./client_budget.js";
 
 /** What became of every check; the setting has a `folder` for the journals. */
 export async function run({ folder, ...setting }) {
@@ -11,6 +12,20 @@ export async function run({ folder, ...setting }) {
   const newJournal = () => new FolderJournal(join(folder, String((people += 1)), "reports"));
   try {
     return await check({ ...setting, newJournal, broken, inBrowser: false });
+  } finally {
+    clearInterval(awake);
+  }
+}
+
+/** The results of the checks of budgets. */
+export async function runBudgets({ folder, ...setting }) {
+  const awake = setInterval(() => {}, 1000);
+  let people = 0;
+  try {
+    return await checkBudgets({
+      ...setting,
+      newJournal: () => new FolderJournal(join(folder, String((people += 1)), "reports")),
+    });
   } finally {
     clearInterval(awake);
   }

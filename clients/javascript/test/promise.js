@@ -4,7 +4,7 @@ import { curveOf } from "../src/curve/curve.js";
 import { chanceOfMore } from "../src/curve/most_messages.js";
 import { ParameterError } from "../src/errors.js";
 import { readDecimal } from "../src/exact.js";
-import { checkAtMost } from "../src/guarantee.js";
+import { checkPair } from "../src/guarantee.js";
 import { readLaw } from "../src/parameters.js";
 import { checkPromise } from "../src/promise.js";
 import { strengthOf } from "../src/strength.js";
@@ -96,7 +96,7 @@ function* outOfRange() {
   const wrongLimits = [[1], [1, 2, 3], ["1", "1e-6"], [0, 1e-6], [51, 1e-6], [1, 0], [1, 1], [1, NaN], 1, "1,1e-6"];
   for (const limit of wrongLimits) {
     try {
-      checkAtMost(limit);
+      checkPair("atMost", limit);
       yield `${JSON.stringify(limit)} was taken for a limit`;
     } catch (error) {
       if (!(error instanceof ParameterError)) yield `${JSON.stringify(limit)}: ${error}`;

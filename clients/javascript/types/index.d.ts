@@ -10,9 +10,11 @@ export declare const AT_MOST: readonly [number, number];
 
 /** How a person answers. */
 export interface Options {
-  /** The id that the task must have, as 64 hexadecimal digits. Required where the task is fetched from an address. */
+  /**
+   * The id that the task or series must have, as 64 hexadecimal digits. Required where it is fetched from an address.
+   */
   pin?: string;
-  /** The epsilon and delta that this person allows; `AT_MOST` unless given. */
+  /** The epsilon and delta that this person allows, for a series those of all rounds; `AT_MOST` unless given. */
   atMost?: readonly [number, number];
   /**
    * Where reports are kept, so that each task is answered once: in browsers the database of the page's origin, in Node
@@ -23,6 +25,13 @@ export interface Options {
   admission?: string;
   /** Seconds that a server may take to answer; 30 unless given. */
   timeout?: number;
+  /**
+   * The epsilon and delta that all answers in the journal together may have. An answer beyond it is refused before it
+   * is made. Default: the limit that is stored in the journal, if any.
+   */
+  budget?: readonly [number, number];
+  /** Whether the budget also holds if the noise of a task is chosen after earlier results; less fits then. */
+  byResults?: boolean;
 }
 
 /** Answers a task for one person, once. */
@@ -32,19 +41,29 @@ export declare class Client {
    * Checks everything that a person checks before they answer: that it is the task that is pinned, that its parameters
    * keep what it promises and this person allows, that it is open, and that it can be answered. Nothing is sent.
    *
-   * @param task a task, the text or bytes of its file, or a URL to fetch it from
+   * @param task a task or a series, the text or bytes of its file, or a URL to fetch it from
    * @throws TaskError where it is no task, or not the one that is pinned
    * @throws BrokenPromiseError where it gives less privacy than it claims, or than is allowed
    * @throws RefusedError, UnreachableError where it is closed, is not open yet or cannot be fetched
    * @throws ParameterError where an option is not one
    */
-  static open(task: Task | string | Uint8Array | URL, options?: Options): Promise<Client>;
-  /** The task that is answered. */
+  static open(task: Task | Series | string | Uint8Array | URL, options?: Options): Promise<Client>;
+  /** The task that is answered; of a series, the round that is open. It is another one once the next round opens. */
   readonly task: Task;
+  /** The series whose open round is answered; null for a single task. */
+  readonly series: Series | null;
   /** The promise, as it was computed here from the task's parameters. */
   readonly promise: CheckedPromise;
   /** Where reports are kept. */
   readonly journal: Journal;
+  /** The limit of all answers in the journal together: given, or stored in the journal; null if there is none. */
+  readonly limit: Limit | null;
+  /**
+   * What this answer uses of the limit, after everything else in the journal; null without a limit.
+   *
+   * @throws DataError where the privacy of an answer in the journal is unknown
+   */
+  spending(): Promise<Use | null>;
   /** What became of this person's report: there is none, it is ready, it was taken, or it was refused for good. */
   state(): Promise<"new" | "ready" | "sent" | "refused">;
   /** Fetches the list of answers where the task keeps it elsewhere, and checks its fingerprint. */
@@ -62,6 +81,7 @@ export declare class Client {
    *
    * @throws UnreachableError where nothing is lost and the same call later sends the same bytes
    * @throws RefusedError where that does not help; `reason` says why
+   * @throws BudgetError where the answer is over the limit; nothing was made or sent
    * @throws DataError where the journal cannot be used
    */
   send(value: unknown): Promise<Receipt>;
@@ -208,10 +228,57 @@ export interface HashFamily {
   bucket(seed: bigint, value: bigint): number;
 }
 
+/** A question that is asked in several rounds, each a task; all tasks follow from the series. */
+export declare class Series {
+  private constructor();
+  readonly version: number;
+  readonly question: string;
+  /** The claimed guarantee of all rounds together, as numbers. */
+  readonly guarantee: { readonly epsilon: number; readonly delta: number };
+  /** The same in the spelling of the file. */
+  readonly claim: { readonly epsilon: string; readonly delta: string };
+  /** The number of rounds. */
+  readonly rounds: number;
+  /** The seconds of each round. */
+  readonly period: number;
+  /** The time at which the first round opens. */
+  readonly opens: Date;
+  /** The time at which the last round closes. */
+  readonly closes: Date;
+  /** The SHA-256 of the canonical bytes. */
+  readonly id: Uint8Array;
+  /** The id in hexadecimal digits: what is pinned. */
+  readonly name: string;
+  readonly canonical: Uint8Array;
+  /** The time at which a round opens, and the round before it closes. */
+  opensAt(round: number): Date;
+  /** The number of the round that is open at a time, in milliseconds since 1970; null if none is. */
+  roundAt(now: number | Date): number | null;
+  /** The task of a round, from 1 on. */
+  task(round: number): Promise<Task>;
+  /**
+   * The privacy of one round and of all rounds together, computed from the parameters.
+   *
+   * @param atMost the epsilon and delta that a person allows for all rounds together
+   * @throws BrokenPromiseError where it is weaker than claimed, or than is allowed
+   */
+  check(atMost?: readonly [number, number]): { round: CheckedPromise; total: CheckedPromise };
+}
+
+/**
+ * The series that a text or its bytes hold.
+ *
+ * @throws TaskError where anything in it is not as the wire format says
+ */
+export declare function readSeries(source: string | Uint8Array | ArrayBuffer | Series): Promise<Series>;
+
 /** A question, who may answer what, the noise, and the servers with their keys. */
 export declare class Task {
   private constructor();
+  /** 1, or 2 for a round of a series. */
   readonly version: number;
+  /** The series that the task is a round of, by its id, and the number of the round; null for a single task. */
+  readonly series: { readonly id: string; readonly round: number } | null;
   readonly question: string;
   readonly answers:
     | { readonly kind: "list"; readonly values: readonly string[] }
@@ -340,6 +407,59 @@ export interface Entry {
   /** Of the report, while it is there. */
   sha256: string;
   reason: string | null;
+  /** What the privacy of the answer follows from; null in entries of the first version. */
+  spending: Spending | null;
+}
+
+/** What the privacy of one answer follows from, with the question and the day (UTC) to recognize it. */
+export interface Spending {
+  question: string;
+  day: string;
+  protocol: { name: string; parameters: Record<string, any> };
+  guarantee: { epsilon: string; delta: string };
+  users: number;
+  honest_users: number;
+  /** Bins of the protocol; for texts, symbols of their code. */
+  values: number;
+  /** Of one person. */
+  values_per_person: number;
+  most_messages: number;
+  /** The series that the task is a round of. */
+  series: { id: string; round: number } | null;
+}
+
+/** One task in a journal; "claimed" if a client began to answer it and did not finish, which counts as spent. */
+export interface Spent {
+  task: string;
+  state: "ready" | "sent" | "refused" | "claimed";
+  /** Null in entries of the first version, which do not have it. */
+  spending: Spending | null;
+}
+
+/** A limit of all answers together; with `byResults` it holds even if noise is chosen after earlier results. */
+export interface Limit {
+  epsilon: number;
+  delta: number;
+  byResults: boolean;
+}
+
+/** What an answer uses of a limit; epsilons are at the delta of the limit. */
+export interface Use {
+  /** The epsilon of all other answers; that of all answers if this one was given already. */
+  before: number;
+  /** The epsilon with this answer. */
+  after: number;
+  /** The epsilon of the limit. */
+  limit: number;
+  /** The difference between `limit` and `after`, at least 0. */
+  left: number;
+  /** The delta of the limit. */
+  delta: number;
+  byResults: boolean;
+  /** Whether the answer is allowed. */
+  within: boolean;
+  /** Other tasks that a client began to answer and did not finish. */
+  unfinished: number;
 }
 
 /** Where reports are kept; the rules are in the wire format. Tasks are named by their id in hexadecimal digits. */
@@ -348,11 +468,27 @@ export interface Journal {
   read(task: string): Promise<Entry | null>;
   /**
    * Enters a finished report durably, unless one is there already; gives the one that is there then. Of several at once
-   * exactly one enters its report.
+   * exactly one enters its report. Claims of this task are removed.
    */
-  keep(task: string, report: Uint8Array): Promise<Entry>;
+  keep(task: string, report: Uint8Array, spending?: Spending): Promise<Entry>;
   /** Enters what became of a report, and drops its bytes; what was entered before stays. */
   settle(task: string, state: "sent" | "refused", reason?: string | null): Promise<void>;
+  /** All answered and claimed tasks, each once. Needed for a budget. */
+  spendings?(): Promise<Spent[]>;
+  /**
+   * Reserves the privacy of an answer. The claim must be durable before `judge` sees all spendings, itself included, or
+   * both must be one transaction. Gives a function that withdraws the claim, or null if the answer is over the limit.
+   * Needed for a budget.
+   */
+  reserve?(
+    task: string,
+    spending: Spending,
+    judge: (spent: Spent[]) => { within: boolean; unfinished: number },
+  ): Promise<(() => Promise<void>) | null>;
+  /** The stored limit; null if there is none. */
+  limit?(): Promise<Limit | null>;
+  /** Stores a limit, or removes it. */
+  storeLimit?(limit: Limit | null): Promise<void>;
 }
 
 /** The journal of a browser, in its database, which all pages of one origin share. */
@@ -360,14 +496,34 @@ export declare class IndexedDBJournal implements Journal {
   constructor(name?: string);
   readonly name: string;
   read(task: string): Promise<Entry | null>;
-  keep(task: string, report: Uint8Array): Promise<Entry>;
+  keep(task: string, report: Uint8Array, spending?: Spending): Promise<Entry>;
   settle(task: string, state: "sent" | "refused", reason?: string | null): Promise<void>;
+  spendings(): Promise<Spent[]>;
+  reserve(
+    task: string,
+    spending: Spending,
+    judge: (spent: Spent[]) => { within: boolean; unfinished: number },
+  ): Promise<(() => Promise<void>) | null>;
+  limit(): Promise<Limit | null>;
+  storeLimit(limit: Limit | null): Promise<void>;
 }
 
 /** Base of every error that is thrown on purpose. No message holds a person's value. */
 export declare class ShuffledpError extends Error {}
 /** A parameter is not one; the message says what would work. */
 export declare class ParameterError extends ShuffledpError {}
+/** An answer is over the person's own limit; nothing was made or sent. */
+export declare class BudgetError extends ParameterError {
+  constructor(message: string, figures: { before: number; after: number; limit: number; fits: number | null });
+  /** The epsilon of all other answers, at the delta of the limit. */
+  readonly before: number;
+  /** The epsilon with this answer. */
+  readonly after: number;
+  /** The epsilon of the limit. */
+  readonly limit: number;
+  /** The largest epsilon of one more task that would fit; null if none does. */
+  readonly fits: number | null;
+}
 /** Something that was read cannot be used, such as a journal. */
 export declare class DataError extends ShuffledpError {}
 /** A file that is no task, or another one than is pinned. */

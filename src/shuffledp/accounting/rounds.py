@@ -38,11 +38,11 @@ _BELOW_BASIC = 0.99
 basic composition, but for the cost of sampling again, which is below one part in 10^9."""
 
 
-def rounds_of(value: object) -> int:
+def rounds_of(value: object, *, name: str = "rounds") -> int:
     """Return a number of rounds."""
-    number = whole("rounds", value)
+    number = whole(name, value)
     if not FEWEST_ROUNDS <= number <= MOST_ROUNDS:
-        raise ParameterError(f"rounds must be from {FEWEST_ROUNDS} to {MOST_ROUNDS}, got {number}")
+        raise ParameterError(f"{name} must be from {FEWEST_ROUNDS} to {MOST_ROUNDS}, got {number}")
     return number
 
 

@@ -11,10 +11,11 @@ import typer
 from typer.core import TyperCommand, TyperGroup
 
 from shuffledp import __version__
-from shuffledp.cli import batch, collect, data, keys, plan, research, separate, servers, tasks
+from shuffledp.cli import batch, collect, data, keys, plan, research, separate, series, servers, tasks
 from shuffledp.cli import budget as own_budget
 from shuffledp.cli import ledger as ledgers
 from shuffledp.cli import lookup as looking_up
+from shuffledp.cli import trend as over_time
 from shuffledp.cli.options import CommandGroup, with_names
 from shuffledp.errors import (
     AnswerBudgetError,
@@ -28,6 +29,7 @@ from shuffledp.errors import (
 COMMANDS: dict[str, tuple[Callable[..., Any], str]] = {
     "run": (data.run, data.RUN_EXAMPLE),
     "lookup": (looking_up.lookup, looking_up.EXAMPLE),
+    "trend": (over_time.trend, over_time.EXAMPLE),
     "ledger": (ledgers.ledger, ledgers.EXAMPLE),
     "simulate": (data.simulate, data.SIMULATE_EXAMPLE),
     "demo": (data.demo, data.DEMO_EXAMPLE),
@@ -42,7 +44,7 @@ COMMANDS: dict[str, tuple[Callable[..., Any], str]] = {
 
 COLLECTION: dict[str, tuple[Callable[..., Any], str] | CommandGroup] = {
     "up": (collect.up, collect.UP_EXAMPLE),
-    "task": tasks.TASK,
+    "task": CommandGroup(tasks.TASK.help, {**tasks.TASK.commands, "series": series.SERIES}),
     "keys": keys.KEYS,
     "send": (collect.send, collect.SEND_EXAMPLE),
     "budget": (own_budget.budget, own_budget.EXAMPLE),
@@ -176,16 +178,18 @@ app = typer.Typer(
 )
 
 
-def _add(name: str, command: tuple[Callable[..., Any], str] | CommandGroup, *, panel: str) -> None:
+def _add(
+    to: typer.Typer, name: str, command: tuple[Callable[..., Any], str] | CommandGroup, *, panel: str | None = None
+) -> None:
     """Add a command or a group of commands."""
     if isinstance(command, CommandGroup):
         group = typer.Typer(cls=Group, help=command.help, no_args_is_help=True, context_settings=_HELP)
-        for each, (function, example) in command.commands.items():
-            group.command(each, cls=Command, epilog=_example(example))(function)
-        app.add_typer(group, name=name, rich_help_panel=panel)
+        for each, inside in command.commands.items():
+            _add(group, each, inside)
+        to.add_typer(group, name=name, rich_help_panel=panel)
     else:
         function, example = command
-        app.command(name, cls=Command, epilog=_example(example), rich_help_panel=panel)(function)
+        to.command(name, cls=Command, epilog=_example(example), rich_help_panel=panel)(function)
 
 
 def _example(text: str) -> str:
@@ -193,9 +197,9 @@ def _example(text: str) -> str:
 
 
 for name, command in COMMANDS.items():
-    _add(name, command, panel="Commands")
+    _add(app, name, command, panel="Commands")
 for name, either in COLLECTION.items():
-    _add(name, either, panel="Collections: no server sees an answer")
+    _add(app, name, either, panel="Collections: no server sees an answer")
 
 
 def _print_version(asked: bool) -> None:

@@ -15,6 +15,7 @@ from shuffledp.formatting import counted
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from datetime import datetime
 
     from shuffledp.collect.crypto.keys import KeyPair
     from shuffledp.collect.store import ReportStore, TallyStore
@@ -26,13 +27,24 @@ _MOST_TOKENS = 10_000_000
 Out = Annotated[Path, option("FILE", "The file to write, readable by its owner only; never overwritten.")]
 
 
-def new_key(out: Out, json: given.Json = False) -> None:
+def new_key(
+    out: Out,
+    number: Annotated[
+        int | None,
+        option("NUMBER", "Make a folder with a key for each round of a series.", parser=whole_number),
+    ] = None,
+    json: given.Json = False,
+) -> None:
     """Create a key pair for one server of one task, and print the public key.
 
-    The task contains the public key; the server reads the file. Create a new one for each task.
+    The task contains the public key; the server reads the file. Create a new one for each task. With --number, FILE is
+    a new folder with a key for each round of a series, and the public keys of all rounds in public.txt.
     """
     from shuffledp.collect.crypto.keys import KeyPair, write_key
 
+    if number is not None:
+        _new_keys(out, number, json=json)
+        return
     _refuse_folder(out)
     pair = KeyPair.generate()
     note_written(write_key(pair, out))
@@ -40,6 +52,32 @@ def new_key(out: Out, json: given.Json = False) -> None:
         print_json({"file": str(out), "public": pair.public})
     else:
         print(pair.public)
+
+
+def _new_keys(folder: Path, number: int, *, json: bool) -> None:
+    """Create a folder with a key for each round: 0001.key and so on."""
+    from shuffledp.accounting.rounds import rounds_of
+    from shuffledp.atomic_file import check_folder, write_whole
+    from shuffledp.collect.crypto.keys import KeyPair, write_key
+    from shuffledp.collect.server.settings import PUBLIC_KEYS
+
+    rounds_of(number, name="number")
+    check_folder(folder)
+    try:
+        folder.mkdir(mode=0o700)
+    except FileExistsError:
+        raise ParameterError(f"out must be a new folder for {number} keys, got {folder}, which exists") from None
+    except OSError as error:
+        raise ParameterError(f"the folder {folder} cannot be made: {error.strerror}") from None
+    pairs = [KeyPair.generate() for _ in range(number)]
+    for at, pair in enumerate(pairs, 1):
+        write_key(pair, folder / f"{at:04}.key")
+    write_whole(folder / PUBLIC_KEYS, "".join(f"{pair.public}\n" for pair in pairs).encode())
+    note_written(folder)
+    if json:
+        print_json({"folder": str(folder), "public": [pair.public for pair in pairs]})
+    else:
+        print(folder / PUBLIC_KEYS)
 
 
 def token(out: Out, json: given.Json = False) -> None:
@@ -92,7 +130,7 @@ def tokens(
 
 def destroy(
     file: Annotated[Path, typer.Argument(metavar="FILE", show_default=False, hidden=True)],
-    task: Annotated[list[Path], option("FILE", "Each task that uses the key.")],
+    task: Annotated[list[Path], option("FILE", "Each task or series that uses the key.")],
     store: Annotated[
         str | None,
         option(
@@ -111,11 +149,11 @@ def destroy(
 
     from shuffledp.collect.batch_files.seen import forget_all, seen_folder
     from shuffledp.collect.crypto.keys import destroy_secret, read_key
-    from shuffledp.collect.task import read_task
     from shuffledp.collect.task.report import lost_without_key, position_of
 
-    pair, tasks, now = read_key(file), [read_task(path) for path in task], datetime.now(UTC)
-    for one in tasks:
+    pair, now = read_key(file), datetime.now(UTC)
+    tasks = [one for path in task for one in _tasks_with(path, pair)]
+    for one in _to_be_shown(tasks, now):
         for sentence in lost_without_key(one, pair, now=now):
             print_sentence(sentence)
         if store is not None:
@@ -135,6 +173,32 @@ def destroy(
             with _open_store(one, pair, store) as opened:
                 deleted = opened.memories.delete(one.id)
             print_sentence(f"{counted(deleted, 'fingerprint')} of the task {one.name[:16]} {_were(deleted)} deleted.")
+
+
+def _tasks_with(path: Path, pair: KeyPair) -> list[Task]:
+    """The task of a file, or the rounds of a series that use a key."""
+    from shuffledp.collect.task import Series, read_asked
+    from shuffledp.collect.task.series import tasks_of
+
+    asked = read_asked(path)
+    if not isinstance(asked, Series):
+        return [asked]
+    found = [one for one in tasks_of(asked) if pair.public in {place.key for place in (*one.shufflers, one.analyzer)}]
+    if not found:
+        raise ParameterError(f"the key belongs to no round of the series {path}")
+    used = f"{counted(len(found), 'round')} of {asked.rounds:,}"
+    print_sentence(f"The key is used in {used}: {', '.join(str(one.series.round) for one in found[:8] if one.series)}.")
+    return found
+
+
+def _to_be_shown(tasks: list[Task], now: datetime) -> list[Task]:
+    """The tasks whose losses are printed: of many rounds with one key only the open one and the last one."""
+    from shuffledp.collect.task import Phase
+
+    rounds = [one for one in tasks if one.series is not None]
+    shown = {one.id for one in rounds if one.phase(now.timestamp()) is Phase.OPEN}
+    shown |= {one.id for one in rounds[-1:]}
+    return [one for one in tasks if one.series is None or one.id in shown]
 
 
 def _refuse_folder(out: Path) -> None:

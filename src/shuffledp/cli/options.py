@@ -29,7 +29,7 @@ class CommandGroup(NamedTuple):
     """Commands with a first name in common: the help of the group, and each function with an example."""
 
     help: str
-    commands: dict[str, tuple[Callable[..., Any], str]]
+    commands: dict[str, tuple[Callable[..., Any], str] | CommandGroup]
 
 
 def whole_number(text: str | int) -> int:

@@ -36,8 +36,8 @@ if TYPE_CHECKING:
     from shuffledp.collect.task.schema import Answers
     from shuffledp.collect.task.task import Admission
 
-_ANSWERS, _PEOPLE, _SERVERS, _TIME = set_tasks.ANSWERS, "People", "Servers", "Time"
-_ADMISSIONS = ("anybody", "secret", "tokens")
+ANSWERS, PEOPLE, SERVERS, TIME = set_tasks.ANSWERS, "People", "Servers", "Time"
+ADMISSIONS = ("anybody", "secret", "tokens")
 
 File = Annotated[Path, typer.Argument(metavar="FILE", show_default=False, hidden=True)]
 
@@ -49,24 +49,24 @@ def new_task(
     delta: given.Delta,
     shuffler: Annotated[
         list[str],
-        option("URL=KEY", "A shuffler and its public key or key file; repeat for a chain.", panel=_SERVERS),
+        option("URL=KEY", "A shuffler and its public key or key file; repeat for a chain.", panel=SERVERS),
     ],
-    analyzer: Annotated[str, option("URL=KEY", "The analyzer and its public key or key file.", panel=_SERVERS)],
+    analyzer: Annotated[str, option("URL=KEY", "The analyzer and its public key or key file.", panel=SERVERS)],
     out: Annotated[Path, option("FILE", "The file to write the task to.", panel=given.RESULT)],
     domain: Annotated[
-        str | None, option("FILE|LIST", "The possible answers: a,b,c; or a file, one per line.", panel=_ANSWERS)
+        str | None, option("FILE|LIST", "The possible answers: a,b,c; or a file, one per line.", panel=ANSWERS)
     ] = None,
     domain_at: Annotated[
         str | None,
-        option("URL", "The public address of that file, for lists too long for the task.", panel=_ANSWERS),
+        option("URL", "The public address of that file, for lists too long for the task.", panel=ANSWERS),
     ] = None,
     range_: Annotated[
         str | None,
-        option("A:B", "Whole numbers from A to B, inclusive, as answers.", name="--range", panel=_ANSWERS),
+        option("A:B", "Whole numbers from A to B, inclusive, as answers.", name="--range", panel=ANSWERS),
     ] = None,
     answers_from: Annotated[
         Path | None,
-        option("RELEASE", "Count the texts of a free-text release: its JSON file.", panel=_ANSWERS),
+        option("RELEASE", "Count the texts of a free-text release: its JSON file.", panel=ANSWERS),
     ] = None,
     edges: set_tasks.Edges = None,
     quantiles: set_tasks.Quantiles = None,
@@ -86,16 +86,16 @@ def new_task(
         option(
             "NUMBER",
             "Number of people per batch who follow the protocol; default: all.",
-            panel=_PEOPLE,
+            panel=PEOPLE,
             parser=whole_number,
         ),
     ] = None,
-    admission: Annotated[str, option("|".join(_ADMISSIONS), "Who may send a report.", panel=_PEOPLE)] = "anybody",
-    opens: Annotated[str, option("TIME", "Start: a time in UTC, or a length of time from now.", panel=_TIME)] = "now",
+    admission: Annotated[str, option("|".join(ADMISSIONS), "Who may send a report.", panel=PEOPLE)] = "anybody",
+    opens: Annotated[str, option("TIME", "Start: a time in UTC, or a length of time from now.", panel=TIME)] = "now",
     closes: Annotated[
-        str, option("TIME", "End: a time in UTC, or a length of time after the start.", panel=_TIME)
+        str, option("TIME", "End: a time in UTC, or a length of time after the start.", panel=TIME)
     ] = "30d",
-    time_precision: Annotated[str, option("LENGTH", "Precision of the time in a report.", panel=_TIME)] = "1h",
+    time_precision: Annotated[str, option("LENGTH", "Precision of the time in a report.", panel=TIME)] = "1h",
     protocol: Annotated[
         str | None, option("NAME", "Default: chosen by error and messages.", panel=given.PROTOCOL)
     ] = None,
@@ -124,7 +124,7 @@ def new_task(
     now = datetime.now(UTC).replace(microsecond=0)
     opening = now if opens == "now" else moment_of(opens, name="opens", after=now)
     choices = text_choices(free_text, alphabet=alphabet, pieces=pieces, normalise=normalise, levels=levels, width=width)
-    _check_one_kind(domain, range_, free_text, answers_from, edges)
+    check_one_kind(domain, range_, free_text, answers_from, edges)
     set_tasks.check_sets(
         edges=edges, quantiles=quantiles, choose_up_to=choose_up_to, listed=domain is not None and domain_at is None
     )
@@ -144,7 +144,7 @@ def new_task(
         elif choose_up_to is not None and domain is not None:
             answers = set_tasks.choice_answers(read_answers(domain), choose_up_to)
         else:
-            answers = _answers(domain, domain_at, range_)
+            answers = answers_of(domain, domain_at, range_)
         answers.check()
         made = create(
             question=question,
@@ -153,13 +153,13 @@ def new_task(
             honest_users=honest_users,
             epsilon=epsilon if split is None else split.find.epsilon,
             delta=delta if split is None else split.find.delta,
-            shufflers=[_place("shuffler", text) for text in shuffler],
-            analyzer=_place("analyzer", analyzer),
+            shufflers=[place_of("shuffler", text) for text in shuffler],
+            analyzer=place_of("analyzer", analyzer),
             opens=opening,
             closes=moment_of(closes, name="closes", after=opening),
             protocol=protocol,
             time_precision=int(length_of(time_precision, name="time_precision").total_seconds()),
-            admission=_admission(admission),
+            admission=admission_of(admission),
             progress=progress,
         )
     write_whole(out, made.to_json().encode())
@@ -233,14 +233,16 @@ def _show(task: Task, *, explain: bool, json: bool, more: Confirmation | None = 
         raise BrokenPromiseError("the guarantee of the task is false, as its summary says")
 
 
-def _check_one_kind(*given: object) -> None:
+def check_one_kind(*given: object) -> None:
+    """Refuse none or several of the options that give the possible answers."""
     if sum(each is not None for each in given) != 1:
         raise ParameterError(
             "give the possible answers with exactly one of --domain, --range, --edges, --free-text or --answers-from"
         )
 
 
-def _answers(domain: str | None, at: str | None, numbers: str | None) -> Answers:
+def answers_of(domain: str | None, at: str | None, numbers: str | None) -> Answers:
+    """Return the answers that the options list."""
     from shuffledp.cli.domains import inline_list, read_answers
     from shuffledp.collect.task import AnswerList, AnswerRange
 
@@ -289,7 +291,8 @@ def _range(text: str) -> tuple[int, int]:
     return found
 
 
-def _place(name: str, text: str) -> Place:
+def place_of(name: str, text: str) -> Place:
+    """Return a server from its address and its key."""
     from shuffledp.collect.task import Place
 
     address, equals, key = text.partition("=")
@@ -298,12 +301,12 @@ def _place(name: str, text: str) -> Place:
             f"{name} must be an address and a public key, such as https://host:8000=KEY, got {shortened(text)}: "
             "`shuffledp keys new` prints the key, and a key file works too"
         )
-    place = Place(address, _public_key(key))
+    place = Place(address, public_key(key))
     place.check(name)
     return place
 
 
-def _public_key(text: str) -> str:
+def public_key(text: str) -> str:
     """Return 64 hexadecimal digits as they are, or the public key of a key file."""
     from shuffledp.collect.crypto.keys import read_key
     from shuffledp.collect.task.schema import is_hexadecimal
@@ -320,10 +323,11 @@ def _public_key(text: str) -> str:
     return content.lower() if is_hexadecimal(content.lower()) else read_key(path).public
 
 
-def _admission(text: str) -> Admission:
+def admission_of(text: str) -> Admission:
+    """Return who may send reports."""
     from shuffledp.validation import one_of
 
-    chosen: Admission = one_of("admission", text, _ADMISSIONS)  # type: ignore[assignment]
+    chosen: Admission = one_of("admission", text, ADMISSIONS)  # type: ignore[assignment]
     return chosen
 
 

@@ -95,6 +95,46 @@ class Truncating(Protocol):
         """
 
 
+@dataclass(frozen=True, kw_only=True)
+class ErrorNoise:
+    """The error of an estimate: `sign` times the distance of the bin's `noise` from its mean."""
+
+    noise: IntegerDistribution
+    sign: int
+
+
+@runtime_checkable
+class AdditiveNoise(Protocol):
+    """An estimator whose errors have a known distribution, the same in every bin and for any data."""
+
+    @property
+    def error_noise(self) -> ErrorNoise:
+        """The distribution of the errors."""
+
+    def unclipped(self, counts: NDArray[np.float64]) -> NDArray[np.bool_]:
+        """Which published estimates certainly have such an error: they were not moved to possible counts."""
+
+
+@runtime_checkable
+class Restating(Protocol):
+    """An estimator whose intervals follow from its published estimates, so that any confidence can be had later."""
+
+    def restated(self, counts: NDArray[np.float64], *, beta: float, bins: int) -> Intervals:
+        """The intervals of these estimates; a DataError if they were adjusted, rounded or clipped."""
+
+
+NEAR_WHOLE = 1e-3
+"""The largest distance of a number of messages, computed from an estimate, to a whole number."""
+
+
+def as_whole(numbers: NDArray[np.float64]) -> NDArray[np.int64]:
+    """The whole numbers of messages that estimates were made from."""
+    nearest = np.rint(numbers)
+    if not np.all(np.abs(numbers - nearest) < NEAR_WHOLE):
+        raise DataError("these estimates were adjusted or rounded, so the numbers of messages are unknown")
+    return np.asarray(nearest, dtype=np.int64)
+
+
 def possible_counts(low: NDArray[Any], high: NDArray[Any], *, people: int) -> Intervals:
     """Intervals of an estimator that reports every bin, restricted to possible counts."""
     least, most = (np.clip(end, 0, people).astype(np.int64) for end in (np.floor(low), np.ceil(high)))

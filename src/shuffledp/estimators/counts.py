@@ -28,7 +28,17 @@ from numpy.typing import NDArray
 
 from shuffledp.accounting.rounding import COUNT_AGAINST_MEAN
 from shuffledp.errors import DataError
-from shuffledp.estimators.base import MissingNoise, any_of, every_bin, in_order, possible_counts, smallest_distance
+from shuffledp.estimators.base import (
+    NEAR_WHOLE,
+    ErrorNoise,
+    MissingNoise,
+    any_of,
+    as_whole,
+    every_bin,
+    in_order,
+    possible_counts,
+    smallest_distance,
+)
 from shuffledp.estimators.levels import ExcessRungs, Known, Ladder, noise_range
 from shuffledp.histogram.intervals import Intervals
 from shuffledp.histogram.tally import Tally
@@ -95,6 +105,25 @@ class TruncatedCounts:
         needed = max(1, math.ceil(at_least - self.noise.mean - COUNT_AGAINST_MEAN))
         return max(0.0, 1 - self.noise.window.above(count - needed)) if count >= needed else 0.0
 
+    @property
+    def error_noise(self) -> ErrorNoise:
+        """A shown count is off by E[M] - M."""
+        return ErrorNoise(noise=self.noise, sign=-1)
+
+    def unclipped(self, counts: NDArray[np.float64]) -> NDArray[np.bool_]:
+        """Estimates that are not whole: a clipped one is. None if E[M] is whole, since they cannot be told apart."""
+        if abs(self.noise.mean - round(self.noise.mean)) < 2 * NEAR_WHOLE:
+            return np.zeros(counts.shape, dtype=bool)
+        excess = counts - self.noise.mean
+        return np.asarray(np.abs(excess - np.rint(excess)) < NEAR_WHOLE, dtype=bool)
+
+    def restated(self, counts: NDArray[np.float64], *, beta: float, bins: int) -> Intervals:
+        """The intervals of these estimates, from the excess of their bins."""
+        if not self.unclipped(counts).all():
+            raise DataError("these estimates may have been clipped, so their messages are unknown")
+        shown = Tally(np.arange(counts.size), as_whole(counts - self.noise.mean) + self.people, complete=False)
+        return self.intervals(shown, beta=beta, bins=bins)
+
     @cached_property
     def _ladder(self) -> Ladder:
         """The levels for the excess of a bin."""
@@ -147,6 +176,20 @@ class UnbiasedCounts:
         """The error bound; all bins have the same noise: exactly 1 - (1 - P(|M - E[M]| > error))^bins."""
         return smallest_distance(self.noise, lambda error: any_of((beyond(self.noise, error), bins)) <= beta)
 
+    @property
+    def error_noise(self) -> ErrorNoise:
+        """Off by E[M] - M if noise is missing, otherwise by M - E[M]."""
+        return ErrorNoise(noise=self.noise, sign=-1 if self.missing else 1)
+
+    def unclipped(self, counts: NDArray[np.float64]) -> NDArray[np.bool_]:
+        """All: nothing is clipped."""
+        return np.ones(counts.shape, dtype=bool)
+
+    def restated(self, counts: NDArray[np.float64], *, beta: float, bins: int) -> Intervals:
+        """The intervals of these estimates, from the messages of their bins."""
+        messages = counts - self.noise.mean + self.people if self.missing else counts + self.noise.mean
+        return self.intervals(Tally(np.arange(counts.size), as_whole(messages)), beta=beta, bins=bins)
+
 
 def beyond(noise: IntegerDistribution, error: float) -> float:
     """P(|M - E[M]| > error), rounded up."""
@@ -190,6 +233,19 @@ class CuratedCounts:
     def error(self, *, beta: float, bins: int, occupied: int) -> float:
         """The error bound; all bins have the same noise: exactly 1 - (1 - P(|Z| > error))^bins."""
         return smallest_distance(self.noise, lambda error: any_of((beyond(self.noise, error), bins)) <= beta)
+
+    @property
+    def error_noise(self) -> ErrorNoise:
+        """Off by the noise."""
+        return ErrorNoise(noise=self.noise, sign=1)
+
+    def unclipped(self, counts: NDArray[np.float64]) -> NDArray[np.bool_]:
+        """All: nothing is clipped."""
+        return np.ones(counts.shape, dtype=bool)
+
+    def restated(self, counts: NDArray[np.float64], *, beta: float, bins: int) -> Intervals:
+        """The intervals of these noisy counts."""
+        return self.intervals(Tally(np.arange(counts.size), as_whole(counts)), beta=beta, bins=bins)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -251,6 +307,22 @@ class ThresholdedCounts:
         """The probability that a bin of `count` people is published with a noisy count of at least `at_least`."""
         needed = max(self.threshold, math.ceil(at_least))
         return max(0.0, 1 - self.noise.window.below(needed - count)) if count else 0.0
+
+    @property
+    def error_noise(self) -> ErrorNoise:
+        """A published count is off by the noise."""
+        return ErrorNoise(noise=self.noise, sign=1)
+
+    def unclipped(self, counts: NDArray[np.float64]) -> NDArray[np.bool_]:
+        """Counts below the largest that is possible, given the other published bins."""
+        most = self._known(Tally(np.arange(counts.size), np.zeros(counts.size, dtype=np.int64))).most
+        return np.asarray(counts < most, dtype=bool)
+
+    def restated(self, counts: NDArray[np.float64], *, beta: float, bins: int) -> Intervals:
+        """The intervals of these noisy counts."""
+        if not self.unclipped(counts).all():
+            raise DataError("these estimates may have been clipped, so the noisy counts are unknown")
+        return self.intervals(Tally(np.arange(counts.size), as_whole(counts), complete=False), beta=beta, bins=bins)
 
     @cached_property
     def _ladder(self) -> Ladder:

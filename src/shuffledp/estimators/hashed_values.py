@@ -18,9 +18,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shuffledp.errors import DataError
+from shuffledp.estimators.base import as_whole
 from shuffledp.estimators.supports import ChanceSupports
 from shuffledp.formatting import readable
 from shuffledp.histogram.hash_family import HashFamily
+from shuffledp.histogram.intervals import Intervals
 from shuffledp.histogram.tally import Tally
 from shuffledp.noise import CompoundPoisson
 from shuffledp.noise.binomial import Matches
@@ -28,9 +30,6 @@ from shuffledp.noise.sum import Sum
 
 MOST_VALUES = 1 << 26
 """The most values that are counted at once, with a counter of eight bytes each."""
-
-_NEAR_WHOLE = 1e-3
-"""The largest distance of a number of messages, computed from an estimate, to a whole number."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -80,10 +79,12 @@ class HashedValues(ChanceSupports):
         """The numbers of consistent messages that give these estimates; the inverse of `estimate`."""
         shift = -self.estimate(np.zeros(1, dtype=np.int64))[0]
         supports = (estimates + shift) * (1 - self.probability)
-        nearest = np.rint(supports)
-        if not np.all(np.abs(supports - nearest) < _NEAR_WHOLE):
-            raise DataError("these estimates were adjusted or rounded: look up values in a release as it was made")
-        return np.asarray(nearest, dtype=np.int64)
+        return as_whole(supports)
+
+    def restated(self, counts: NDArray[np.float64], *, beta: float, bins: int) -> Intervals:
+        """The intervals of these estimates, from the messages consistent with their values."""
+        decoded = DecodedTally(np.arange(counts.size), self.supports_of(counts), complete=False)
+        return self.intervals(decoded, beta=beta, bins=bins)
 
     def estimate(self, supports: NDArray[np.int64]) -> NDArray[np.float64]:
         """(supports - N / q - E[dummies]) / (1 - 1 / q)."""

@@ -89,7 +89,7 @@ def _whole(number: float) -> str:
 @cache
 def style() -> Markup:
     """Return the style of every page, for a file or for the `<style>` element of a page that stands alone."""
-    return stylesheet("bars.css") + stylesheet("heat_map.css") + stylesheet("style.css")
+    return stylesheet("bars.css") + stylesheet("heat_map.css") + stylesheet("style.css") + stylesheet("trend.css")
 
 
 def stylesheet(name: str) -> Markup:

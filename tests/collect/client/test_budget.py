@@ -38,6 +38,10 @@ KINDS = {
     "sparse": {"protocol": "sparse", "users": 1000},
     "hashed": {"protocol": "hashed", "answers": tuple(map(str, range(300)))},
     "texts": {"texts": True, "users": 2000},
+    "numbers": {"protocol": "ranges", "users": 2000},
+    "choices": {"most": 2, "users": 2000},
+    "sparse choices": {"most": 3, "users": 2000, "protocol": "sparse"},
+    "hist choices": {"most": 2, "users": 2000, "protocol": "hist"},
 }
 
 

@@ -31,14 +31,24 @@ export const NEGLIGIBLE = 1e-25;
  * @returns {{exact: boolean, delta: (epsilon: number) => number}}
  */
 export function curveOf(task) {
+  const { guarantee, law } = task;
+  const resolved = law.kind === "clusters" && "pairs" in law.laws;
+  return curveWithin(task, resolved ? RESOLUTION * guarantee.delta * Math.exp(-guarantee.epsilon) : NEGLIGIBLE);
+}
+
+/**
+ * Return the same curve, where composition may give up the mass `cut` each time.
+ *
+ * @param {Asked} task @param {number} cut
+ * @returns {{exact: boolean, delta: (epsilon: number) => number}}
+ */
+export function curveWithin(task, cut) {
   const noises = noisesOf(task);
-  const { guarantee, law, levels } = task;
+  const { law, levels } = task;
   if (noises.length === 1 && noises[0].count * levels === 1) {
     // the bound on hashed messages assumes that no message fits two values (docs/proofs/hashed-histogram.md)
     return { ...ofOneValue(noises[0].window()), exact: law.kind !== "hashed" };
   }
-  const resolved = law.kind === "clusters" && "pairs" in law.laws;
-  const cut = resolved ? RESOLUTION * guarantee.delta * Math.exp(-guarantee.epsilon) : NEGLIGIBLE;
   const loss = composed(shiftsOf(noises, levels), cut);
   return { exact: false, delta: (/** @type {number} */ epsilon) => Math.min(1, loss.delta(epsilon)) };
 }

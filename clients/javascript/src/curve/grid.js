@@ -14,7 +14,7 @@ const MOST_STEPS = 2 ** 13;
 const SAME_SIZE = 1e-9;
 
 /** Masses of the losses first * step, (first + 1) * step, ..., and the mass at infinity. */
-class GridLoss {
+export class GridLoss {
   /** @param {number} step @param {number} first @param {Float64Array} masses @param {number} infinity */
   constructor(step, first, masses, infinity) {
     this.step = step;
@@ -51,10 +51,39 @@ class GridLoss {
     return sum;
   }
 
+  /**
+   * The same distribution on a grid with twice the step, without ever weakening the adversary. A point at an odd
+   * multiple of the step is split into its two neighbours, so that its mass under P and under Q is kept: the upper part
+   * is (1 - e^-step) / (1 - e^(-2 step)) of the mass.
+   */
+  get coarsened() {
+    const first = Math.floor(this.first / 2);
+    const before = this.first - 2 * first;
+    const share = Math.min(1, (1 + PRIVACY_LOSS) / (1 + Math.exp(-this.step)));
+    const masses = new Float64Array(((before + this.masses.length) >> 1) + 1);
+    this.masses.forEach((mass, at) => {
+      const place = (at + before) >> 1;
+      const up = (at + before) % 2 ? mass * share : 0;
+      masses[place] += mass - up;
+      if (up) masses[place + 1] += up;
+    });
+    return new GridLoss(2 * this.step, first, masses, this.infinity);
+  }
+
   /** As losses and masses, with the rounding of the convolutions paid for. */
   get loss() {
-    const masses = this.masses.map((mass) => mass * (1 + PRIVACY_LOSS));
-    return new GridLoss(this.step, this.first, masses, this.infinity * (1 + PRIVACY_LOSS)).#finite();
+    return this.lossOf(1);
+  }
+
+  /**
+   * The same with the margin of this number of losses that were added: their relative errors add up.
+   *
+   * @param {number} number
+   */
+  lossOf(number) {
+    const margin = 1 + number * PRIVACY_LOSS;
+    const masses = this.masses.map((mass) => mass * margin);
+    return new GridLoss(this.step, this.first, masses, this.infinity * margin).#finite();
   }
 
   #finite() {
@@ -70,7 +99,7 @@ class GridLoss {
  *
  * @param {PrivacyLoss} loss @param {number} step @param {number} cut
  */
-function onGrid(loss, step, cut) {
+export function onGrid(loss, step, cut) {
   const kept = loss.shortened(cut);
   const size = kept.losses.length;
   if (!size) return new GridLoss(step, 0, new Float64Array(1), kept.infinity);
@@ -101,15 +130,24 @@ export function composed(shifts, cut) {
 
 /** @param {{loss: PrivacyLoss, count: number}[]} shifts @param {number} cut */
 function stepFor(shifts, cut) {
-  let [variance, number, span, largest] = [0, 0, 0, 0];
+  let [variance, number, span] = [0, 0, 0];
   for (const { loss, count } of shifts) {
     variance += count * loss.variance;
     number += count;
     span = Math.max(span, loss.shortened(cut).span);
-    largest = loss.losses.reduce((most, one) => Math.max(most, Math.abs(one)), largest);
   }
-  // where every shift has one single loss, but for its sign, that loss is the grid
-  const same = shifts.every(({ loss }) => loss.losses.every((one) => Math.abs(one) >= (1 - SAME_SIZE) * largest));
   const fine = Math.sqrt(variance / number) / STEPS_PER_DEVIATION;
-  return (same && largest) || Math.max(fine, span / MOST_STEPS) || 1;
+  return onlySize(shifts.map(({ loss }) => loss)) || Math.max(fine, span / MOST_STEPS) || 1;
+}
+
+/**
+ * Return the size of all losses, which is then the step of the grid; null if there are several sizes.
+ *
+ * @param {PrivacyLoss[]} losses
+ */
+export function onlySize(losses) {
+  let largest = 0;
+  for (const loss of losses) largest = loss.losses.reduce((most, one) => Math.max(most, Math.abs(one)), largest);
+  const same = losses.every((loss) => loss.losses.every((one) => Math.abs(one) >= (1 - SAME_SIZE) * largest));
+  return same ? largest : null;
 }

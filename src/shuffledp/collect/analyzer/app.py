@@ -9,6 +9,7 @@ from contextlib import asynccontextmanager
 from functools import partial
 from typing import Any, TypeVar
 
+from markupsafe import Markup
 from prometheus_client.core import Metric
 from starlette.applications import Starlette
 from starlette.concurrency import run_in_threadpool
@@ -17,16 +18,27 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
-from shuffledp.collect.analyzer.formats import ENDINGS, JSON, Files, headers_for, media_type, saved_as
-from shuffledp.collect.analyzer.settings import Settings
+from shuffledp.collect.analyzer.formats import (
+    ENDINGS,
+    JSON,
+    TREND_ENDINGS,
+    Files,
+    headers_for,
+    media_type,
+    saved_as,
+    trend_saved_as,
+)
+from shuffledp.collect.analyzer.settings import Served, Settings
+from shuffledp.collect.analyzer.trends import SeriesTrends
 from shuffledp.collect.analyzer.worker import BatchAnalyzer
 from shuffledp.collect.reasons import Reason, Refused
 from shuffledp.collect.server import observability as metrics
 from shuffledp.collect.server.cache import BoundedLock
 from shuffledp.collect.server.http import application, asking_the_store, problem, starting
 from shuffledp.collect.server.pull import Background
+from shuffledp.collect.server.rounds import RoundsWork, by_series
 from shuffledp.collect.store import KeptRelease, TallyStanding, TallyStore
-from shuffledp.collect.task import Task
+from shuffledp.collect.task import Series, Task
 from shuffledp.collect.web import console as console_errors
 from shuffledp.collect.web.console import Console
 from shuffledp.collect.web.sessions import SigningIn
@@ -154,6 +166,9 @@ def make_app(settings: Settings) -> Starlette:
             Route(f"{task}/status", of_task(analyzer.show_status), methods=["GET"]),
             Route(f"{task}/releases", of_task(analyzer.list_releases), methods=["GET"]),
             Route(f"{task}/releases/{{which}}", of_task(analyzer.show_release), methods=["GET"]),
+            Route("/v1/series/{name}", analyzer.show_series, methods=["GET"]),
+            Route("/v1/series/{name}/trend", analyzer.show_trend, methods=["GET"]),
+            Route("/v1/series/{name}/trend.{ending}", analyzer.show_trend, methods=["GET"]),
             Route("/health", analyzer.show_health, methods=["GET"]),
             Route("/metrics", analyzer.show_metrics, methods=["GET"]),
             *analyzer.console.routes(),
@@ -185,14 +200,13 @@ class Analyzer:
     def __init__(self, settings: Settings) -> None:
         self._settings, self._store = settings, settings.shown
         self._tasks = {task.name: task for task in settings.tasks}
-        self._work = {
-            served.task.name: BatchAnalyzer(served, settings, ask_reported=partial(self._ask_reported, served.task))
-            for served in settings.served
-        }
-        self._threads = [
-            Background(work, every=settings.every, task=self._tasks[name].id) for name, work in self._work.items()
-        ]
+        self._served = {served.task.name: served for served in settings.served}
+        self._work: dict[str, BatchAnalyzer] = {}
+        """The work on tasks; the work on a round of a series begins when it opens."""
+        self._threads = [self._background(served) for served in by_series(settings.served, lambda one: one.task)]
         self._files, self._briefs = Files(), Briefs(self._store)
+        self._series = {series.name: series for series in settings.series}
+        self._trends = SeriesTrends(self._store, processes=settings.processes)
         self.console = Console(
             settings.tasks,
             self._store,
@@ -202,6 +216,8 @@ class Analyzer:
             upstream=settings.upstream,
             problems=self._problems,
             working=self._works,
+            series=settings.series,
+            trend_of=self._trend_part,
         )
 
     @asynccontextmanager
@@ -233,6 +249,13 @@ class Analyzer:
         """The canonical bytes of the task, whose SHA-256 is its name."""
         return Response(task.canonical, media_type="application/json")
 
+    async def show_series(self, request: Request) -> Response:
+        """The canonical bytes of a series, whose SHA-256 is its name."""
+        series = self._series.get(request.path_params["name"])
+        if series is None:
+            raise Refused(Reason.UNKNOWN_TASK)
+        return Response(series.canonical, media_type="application/json")
+
     async def show_status(self, task: Task, request: Request) -> Response:
         """Public counters and problems."""
         standing = await _from_the_store(partial(self._store.standing, task.id))
@@ -256,6 +279,24 @@ class Analyzer:
         headers = {**headers_for(ending), **saved_as(task, number, asked[2])}
         return Response(content, headers=headers, media_type=media_type(ending))
 
+    async def show_trend(self, request: Request) -> Response:
+        """All rounds of a series with joint intervals, and the changes between them, as JSON, CSV or HTML."""
+        series, ending = self._series.get(request.path_params["name"]), request.path_params.get("ending")
+        if series is None or ending not in (None, *TREND_ENDINGS):
+            raise HTTPException(404)
+        with asking_the_store():
+            found = await run_in_threadpool(self._trends.of, series)
+        if found is None:
+            raise Refused(Reason.NO_RELEASE, "No round of this series has a release yet.")
+        chosen = ending or JSON
+        headers = {**headers_for(chosen), **trend_saved_as(series, ending)}
+        return Response(found.files[chosen], headers=headers, media_type=media_type(chosen))
+
+    def _trend_part(self, series: Series) -> Markup | None:
+        """The trend of a series for its page."""
+        found = self._trends.of(series)
+        return None if found is None else found.part
+
     async def show_health(self, request: Request) -> Response:
         """Whether the store answers and the background threads run, and the problems of tasks."""
         _, problems = await self._standings()
@@ -264,7 +305,7 @@ class Analyzer:
     async def show_metrics(self, request: Request) -> Response:
         """Metrics for Prometheus."""
         standings, problems = await self._standings()
-        stopped = {name: work.stopped for name, work in self._work.items()}
+        stopped = {name: work.stopped for name, work in self._work.copy().items()}
         return metrics.metrics_response(families(standings, problems, stopped))
 
     async def _standings(self) -> tuple[dict[str, TallyStanding], dict[str, list[str]]]:
@@ -295,7 +336,22 @@ class Analyzer:
     def _problems(self, task: Task, standing: TallyStanding | None) -> list[str]:
         work = self._work.get(task.name)
         replayed = [] if standing is None else metrics.replay_problem(standing.refused)
-        return [*([NO_KEY] if work is None else work.problems), *replayed]
+        no_key = [] if task.name in self._served else [NO_KEY]
+        return [*no_key, *([] if work is None else work.problems), *replayed]
+
+    def _background(self, served: Sequence[Served]) -> Background:
+        """The thread of one task, or of all rounds of a series."""
+        every, first = self._settings.every, served[0].task
+        if first.series is None:
+            return Background(self._begin(first), every=every, task=first.id)
+        tasks = [each.task for each in served]
+        return Background(RoundsWork(tasks, self._begin, every=every, clock=self._settings.clock), every=every)
+
+    def _begin(self, task: Task) -> BatchAnalyzer:
+        """Begin the work on a task."""
+        asked = partial(self._ask_reported, task)
+        work = self._work[task.name] = BatchAnalyzer(self._served[task.name], self._settings, ask_reported=asked)
+        return work
 
     def _ask_reported(self, task: Task) -> int | None:
         return self.console.ask_reported(task)

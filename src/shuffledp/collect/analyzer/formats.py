@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 
 from shuffledp.collect.server.cache import BoundedCache
-from shuffledp.collect.task import Task
+from shuffledp.collect.task import Series, Task
 from shuffledp.collect.web.assets import HEADERS, policy
 from shuffledp.explain.files import ARROW, FORMATS, Format
 from shuffledp.explain.html import style_source
@@ -56,6 +56,18 @@ def headers_for(ending: str) -> Mapping[str, str]:
 def file_name(task: Task, number: int, ending: str) -> str:
     """Return the name of a release file: the task's id, never text from outside."""
     return f"shuffledp-{task.name[:12]}-release-{number}.{ending}"
+
+
+TREND_ENDINGS = ("json", "csv", "html")
+"""The formats in which the rounds of a series are compared."""
+
+
+def trend_saved_as(series: Series, ending: str | None) -> Mapping[str, str]:
+    """Return the header that names a downloaded file of a series; a request without an ending is not a download."""
+    if ending is None:
+        return {}
+    how = "inline" if ending == "html" else "attachment"
+    return {"content-disposition": f'{how}; filename="shuffledp-{series.name[:12]}-trend.{ending}"'}
 
 
 def saved_as(task: Task, number: int, ending: str | None) -> Mapping[str, str]:

@@ -41,6 +41,10 @@ class HidingStore(TallyStore):
         key = hashlib.sha256(kept.release).digest()
         return replace(kept, release=self._shown.get(key, lambda: self._without(kept.release)))
 
+    def without_blocked(self, release: Release) -> Release:
+        """Return a release without blocked words."""
+        return hide(release, self._block)
+
     def _without(self, content: bytes) -> bytes:
         """A release without blocked words, byte for byte the same if it has none."""
         try:

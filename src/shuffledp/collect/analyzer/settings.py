@@ -2,24 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import time
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cache
 from pathlib import Path
 
 from shuffledp.collect.analyzer.hiding import HidingStore
 from shuffledp.collect.analyzer.releases import entered_as, entry_of
-from shuffledp.collect.crypto.keys import KeyPair, read_key, read_word
+from shuffledp.collect.crypto.keys import KeyPair, read_word
 from shuffledp.collect.server.auth import Accepted
 from shuffledp.collect.server.pull import BatchSource
 from shuffledp.collect.server.settings import (
-    check_guarantee,
+    check_guarantees,
     check_one_upstream,
+    is_over_without_key,
+    read_keys,
     read_tasks,
     upstream_at,
     warn_of_shared_keys,
 )
 from shuffledp.collect.store import TallyStore, open_tally_store
-from shuffledp.collect.task import AnswersElsewhere, Task
+from shuffledp.collect.task import AnswersElsewhere, Series, Task
 from shuffledp.collect.web.sessions import Sessions
 from shuffledp.errors import DataError, ParameterError
 from shuffledp.ledger import Ledger
@@ -59,6 +63,8 @@ class Settings:
     operators: hashes of the tokens with which operators sign in to the console.
     sessions: the open sessions of operators.
     block: words that no page or file shows.
+    clock: seconds since 1970.
+    series: the series whose rounds are among the tasks.
     """
 
     served: Sequence[Served]
@@ -74,6 +80,8 @@ class Settings:
     sessions: Sessions = field(default_factory=Sessions)
     pause_after_wrong: float = PAUSE_AFTER_WRONG
     block: Blocklist | None = None
+    clock: Callable[[], float] = time.time
+    series: Sequence[Series] = ()
 
     @property
     def shown(self) -> TallyStore:
@@ -104,21 +112,27 @@ class Settings:
         """Read the files that the options of the command name."""
         if processes is not None and not 1 <= processes <= _MOST_PROCESSES:
             raise ParameterError(f"processes must be from 1 to {_MOST_PROCESSES}, got {processes}")
-        keys, operators = [read_key(path) for path in key], Accepted.of(operator, name="operator")
+        keys, operators = read_keys(key), Accepted.of(operator, name="operator")
         if operator and token is not None and read_word(token) in operators:
             raise ParameterError(
                 "operator must be the hash of another token than the one in token: a server that fetches batches could "
                 "sign in to the console"
             )
         blocked = None if block is None else Blocklist.read(block)
-        tasks = read_tasks(task)
+        tasks, series = read_tasks(task)
         for each in tasks:
             if isinstance(each.answers, AnswersElsewhere):
                 _read_answers(each, answers)
         check_one_upstream(upstream or each.shufflers[-1].address for each in tasks)
         Ledger(ledger)  # raises an error before a store is created
+        held = {each.public: each for each in keys}
+        served = [each for each in tasks if keys and not (each.analyzer.key not in held and is_over_without_key(each))]
+        source = cache(_source)  # all tasks come from one server: its connections are shared
         return cls(
-            served=[_served(each, keys, upstream, token) for each in tasks] if keys else [],
+            served=[
+                Served(task=each, key=_own(each, held), upstream=source(upstream or each.shufflers[-1].address, token))
+                for each in served
+            ],
             store=open_tally_store(store),
             ledger=ledger,
             joined=join,
@@ -126,16 +140,17 @@ class Settings:
             owns_store=True,
             upstream=upstream,
             operators=operators,
-            only_shown=[] if keys else tasks,
+            only_shown=[each for each in tasks if each.id not in {one.id for one in served}],
             block=blocked,
+            series=series,
         )
 
     def check(self) -> None:
         """Check the guarantees and the ledger, prepare the store, and close what was opened for that."""
-        warn_of_shared_keys(each.key for each in self.served)
+        warn_of_shared_keys((each.task, each.key) for each in self.served)
         try:
+            check_guarantees(self.tasks, self.series)
             for task in self.tasks:
-                check_guarantee(task)
                 self.store.prepare(task)
             if self.ledger is not None:
                 # before people answer a question whose result could never be published
@@ -154,16 +169,21 @@ class Settings:
             self.store.close()
 
 
-def _served(task: Task, keys: Sequence[KeyPair], address: str | None, token: Path | None) -> Served:
-    own = next((key for key in keys if key.public == task.analyzer.key), None)
+def _own(task: Task, held: Mapping[str, KeyPair]) -> KeyPair:
+    """The key of the analyzer of a task."""
+    own = held.get(task.analyzer.key)
     if own is None:
         raise ParameterError(
             f"no key belongs to the analyzer of the task {task.name[:16]}, whose public key begins with "
             f"{task.analyzer.key[:16]}"
         )
+    return own
+
+
+def _source(address: str, token: Path | None) -> BatchSource:
     if token is None:
         raise ParameterError("token is missing: an analyzer with a key fetches batches from the last shuffler with it")
-    return Served(task=task, key=own, upstream=upstream_at(address or task.shufflers[-1].address, token))
+    return upstream_at(address, token)
 
 
 def _read_answers(task: Task, paths: Sequence[Path]) -> None:

@@ -18,25 +18,19 @@ from pathlib import Path
 from typing import Any
 
 from shuffledp.accounting.composition import Composition, composed
-from shuffledp.accounting.curve import Curve
 from shuffledp.accounting.rounding import PROMISED_DELTA
 from shuffledp.collect.client.journal import OWNER, Journal, Spent
 from shuffledp.collect.task import Task
 from shuffledp.collect.task.spending import Spending
 from shuffledp.errors import AnswerBudgetError, DataError, ParameterError
 from shuffledp.formatting import ShortRepr, counted, privacy_figure, share_at_most
-from shuffledp.ledger.budget import Budget, largest_that_fits, smallest_epsilon
-from shuffledp.protocols.shuffled.dummy import DummyHistogram
-from shuffledp.protocols.target import Target
+from shuffledp.ledger.budget import Budget, largest_histogram, smallest_epsilon
 
 _TRIES = 6
 """Attempts of a client that is over the limit only because of clients that have not finished."""
 
 _PAUSE = 0.05
 """Seconds, the least range of the random pause before another attempt; checking takes about as long."""
-
-_MANY_PEOPLE = 10**6
-"""A large number of people; the noise of this number hardly depends on it any more."""
 
 
 class Total:
@@ -218,12 +212,9 @@ def _refusal(use: Use, others: Total, task: Task) -> AnswerBudgetError:
 
 def fitting(limit: Budget, total: Total, *, delta: float) -> float | None:
     """Return the largest epsilon of one more task with one value per person and many people; None if none fits."""
-
-    def curve(epsilon: float) -> Curve:
-        target = Target(users=_MANY_PEOPLE, bins=2, epsilon=epsilon, delta=delta)
-        return DummyHistogram.for_target(target, dummies="poisson").privacy
-
-    return largest_that_fits(replace(limit, delta=limit.delta * total.kept), total.composition, curve)
+    if not total.within(limit):
+        return None
+    return largest_histogram(replace(limit, delta=limit.delta * total.kept), total.composition, delta=delta)
 
 
 _USUAL_DELTA = 1e-5

@@ -2,29 +2,66 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from urllib.parse import urlsplit
 
-from shuffledp.collect.crypto.keys import KeyPair, read_word
+from shuffledp.collect.crypto.keys import KeyPair, read_key, read_word
 from shuffledp.collect.server.observability import log
 from shuffledp.collect.server.pull import Upstream
-from shuffledp.collect.task import Task, read_task
+from shuffledp.collect.task import Phase, Series, Task, read_asked
+from shuffledp.collect.task.series import tasks_of
 from shuffledp.errors import BrokenPromiseError, ParameterError
 
 
-def read_tasks(paths: Sequence[Path]) -> list[Task]:
-    """Read task files, which must be of different tasks."""
+def read_tasks(paths: Sequence[Path]) -> tuple[list[Task], list[Series]]:
+    """Read files of tasks and series, which must be of different tasks; return all tasks, and the series.
+
+    The tasks of a series are those of all its rounds.
+    """
     if not paths:
         raise ParameterError("task must name at least one task file, got none")
-    tasks = [read_task(path) for path in paths]
+    asked = [read_asked(path) for path in paths]
+    series = [one for one in asked if isinstance(one, Series)]
+    tasks = [task for one in asked for task in tasks_of(one)]
     if len({task.id for task in tasks}) < len(tasks):
         raise ParameterError("task must name each task once, got the same task twice")
-    return tasks
+    return tasks, series
 
 
-def check_guarantee(task: Task) -> None:
-    """Refuse a task that gives less privacy than it claims."""
+KEY_FILES, PUBLIC_KEYS = "*.key", "public.txt"
+"""The names of the private keys in a folder of keys, and of the list of their public keys."""
+
+
+def read_keys(paths: Sequence[Path]) -> list[KeyPair]:
+    """Read key files, and all keys in folders: a server of a series may have one key for each round."""
+    files: list[Path] = []
+    for path in paths:
+        found = sorted(path.glob(KEY_FILES)) if path.is_dir() else [path]
+        if not found:
+            raise ParameterError(f"key must be a key file or a folder of files {KEY_FILES}, got the folder {path}")
+        files += found
+    return [read_key(file) for file in files]
+
+
+def is_over_without_key(task: Task) -> bool:
+    """Whether a task is a round that is closed, so that its key may have been destroyed."""
+    return task.series is not None and task.phase(time.time()) is Phase.CLOSED
+
+
+def check_guarantees(tasks: Iterable[Task], series: Iterable[Series]) -> None:
+    """Refuse tasks and series that give less privacy than they claim; the rounds of a series are checked once."""
+    known = {one.name for one in series}
+    for one in series:
+        check_guarantee(one)
+    for task in tasks:
+        if task.series is None or task.series.id not in known:
+            check_guarantee(task)
+
+
+def check_guarantee(task: Task | Series) -> None:
+    """Refuse a task or a series that gives less privacy than it claims."""
     try:
         task.check()
     except BrokenPromiseError as error:
@@ -48,8 +85,11 @@ def check_one_upstream(addresses: Iterable[str]) -> None:
         )
 
 
-def warn_of_shared_keys(keys: Iterable[KeyPair]) -> None:
-    """Log that several tasks share a key: once it is destroyed with one task, the others cannot be opened."""
-    public = [key.public for key in keys]
-    if len(set(public)) < len(public):
+def warn_of_shared_keys(keys: Iterable[tuple[Task, KeyPair]]) -> None:
+    """Log that several tasks share a key: once it is destroyed with one task, the others cannot be opened.
+
+    The rounds of one series may share a key.
+    """
+    used = {(task.name if task.series is None else task.series.id, key.public) for task, key in keys}
+    if len({public for _, public in used}) < len(used):
         log("one key is used by several tasks: make a key for each task, since a key is destroyed with its task")

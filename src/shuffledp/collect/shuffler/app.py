@@ -33,6 +33,7 @@ from shuffledp.collect.server.http import (
 )
 from shuffledp.collect.server.observability import log, log_error
 from shuffledp.collect.server.pull import Background, Work
+from shuffledp.collect.server.rounds import RoundsWork, by_series
 from shuffledp.collect.shuffler.ingest import GroupCommit, Ingestion, Refusals
 from shuffledp.collect.shuffler.settings import Served, Settings
 from shuffledp.collect.shuffler.worker import BatchCloser, BatchMixer
@@ -57,6 +58,7 @@ def make_app(settings: Settings) -> Starlette:
             Route(f"{task}/batches", of_task(shuffler.list_batches), methods=["GET"]),
             Route(f"{task}/batches/{{batch}}", of_task(shuffler.fetch_batch), methods=["GET"]),
             Route(f"{task}/batches/{{batch}}", of_task(shuffler.acknowledge_batch), methods=["DELETE"]),
+            Route("/v1/series/{name}", shuffler.show_series, methods=["GET"]),
             Route("/health", shuffler.show_health, methods=["GET"]),
             Route("/metrics", shuffler.show_metrics, methods=["GET"]),
             *_survey_page(settings),
@@ -76,7 +78,8 @@ def _survey_page(settings: Settings) -> list[Route]:
         return []
     from shuffledp.collect.web.survey import routes
 
-    return routes([served.task for served in settings.served if served.position == 0])
+    tasks = [served.task for served in settings.served if served.position == 0]
+    return routes(tasks, series=settings.series, clock=settings.clock)
 
 
 class Shuffler:
@@ -127,6 +130,14 @@ class Shuffler:
     async def show_task(self, served: Served, request: Request) -> Response:
         """The canonical bytes of the task, whose SHA-256 is its name."""
         return Response(served.task.canonical, media_type="application/json")
+
+    async def show_series(self, request: Request) -> Response:
+        """The canonical bytes of a series, whose SHA-256 is its name."""
+        for series in self._settings.series:
+            if series.name == request.path_params["name"]:
+                return Response(series.canonical, media_type="application/json")
+        self._refusals.count(None, Reason.UNKNOWN_TASK)
+        raise Refused(Reason.UNKNOWN_TASK)
 
     async def show_status(self, served: Served, request: Request) -> Response:
         """Public counters and problems."""
@@ -202,10 +213,20 @@ class Shuffler:
                 log(problem, task=served.task.id)
         self._threads = [Background(self._refusals, every=settings.every)]
         if settings.background:
-            for served in settings.served:
-                self._threads.append(Background(self._work(served), every=settings.every, task=served.task.id))
+            for served_together in by_series(settings.served, lambda served: served.task):
+                self._threads.append(self._background(served_together))
         for thread in self._threads:
             thread.start()
+
+    def _background(self, served: Sequence[Served]) -> Background:
+        """The thread of one task, or of all rounds of a series."""
+        every, first = self._settings.every, served[0].task
+        if first.series is None:
+            return Background(self._work(served[0]), every=every, task=first.id)
+        of = {each.task.id: each for each in served}
+        tasks = [each.task for each in served]
+        work = RoundsWork(tasks, lambda task: self._work(of[task.id]), every=every, clock=self._settings.clock)
+        return Background(work, every=every)
 
     def _work(self, served: Served) -> Work:
         if served.upstream is None:
@@ -310,7 +331,7 @@ def families(
 
 
 _METHODS = {None: "GET", "status": "GET", "reports": "POST"}
-_PATH = re.compile(r"/v1/tasks/[^/]+(?:/(status|reports))?")
+_PATH = re.compile(r"/v1/series/[^/]+|/v1/tasks/[^/]+(?:/(status|reports))?")
 
 _ORIGIN = "access-control-allow-origin"
 _ASKED_BEFORE = {
@@ -321,7 +342,7 @@ _ASKED_BEFORE = {
 
 
 class CrossOrigin:
-    """CORS for three public addresses: the task, its status, and its reports.
+    """CORS for four public addresses: the series, the task, its status, and its reports.
 
     Browsers let a page read the answer of another server only if that server allows it. Survey pages may be anywhere,
     so every origin is allowed; no cookie or password of the browser is involved. Batches are not included: only the

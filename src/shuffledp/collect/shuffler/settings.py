@@ -3,23 +3,26 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cache
 from pathlib import Path
 
-from shuffledp.collect.crypto.keys import KeyPair, read_key, read_word
+from shuffledp.collect.crypto.keys import KeyPair, read_word
 from shuffledp.collect.server.auth import Accepted, hash_of, read_hash
 from shuffledp.collect.server.pull import BatchSource
 from shuffledp.collect.server.settings import (
-    check_guarantee,
+    check_guarantees,
     check_one_upstream,
+    is_over_without_key,
+    read_keys,
     read_tasks,
     upstream_at,
     warn_of_shared_keys,
 )
 from shuffledp.collect.shuffler.ingest import Admission, OneTimeTokens, OpenAdmission, SharedSecret
 from shuffledp.collect.store import ReportStore, open_report_store
-from shuffledp.collect.task import Task
+from shuffledp.collect.task import Series, Task
 from shuffledp.errors import DataError, ParameterError
 
 LOOKS_EVERY = 0.5
@@ -62,6 +65,7 @@ class Settings:
     processes: processes that open layers.
     admission_hashes: a file with hashes of one-time tokens, which `check` adds to the store.
     clock: seconds since 1970.
+    series: the series whose rounds are among the tasks.
     """
 
     served: Sequence[Served]
@@ -75,6 +79,7 @@ class Settings:
     admission_hashes: Path | None = None
     every: float = LOOKS_EVERY
     clock: Callable[[], float] = time.time
+    series: Sequence[Series] = ()
 
     def __post_init__(self) -> None:
         if len({each.next_server for each in self.served}) > 1:
@@ -109,8 +114,12 @@ class Settings:
             )
         if most_per_second is not None and not most_per_second > 0:
             raise ParameterError(f"most_per_second must be above 0, got {most_per_second:g}")
-        tasks, keys = read_tasks(task), [read_key(path) for path in key]
-        places = [(each, *_place(each, keys)) for each in tasks]
+        (tasks, series), keys = read_tasks(task), read_keys(key)
+        held = {each.public: each for each in keys}
+        tasks = [each for each in tasks if _is_needed(each, held)]
+        if not tasks:
+            raise ParameterError("all rounds of the series are over, and no key of them is left: nothing can be served")
+        places = [(each, *_place(each, held)) for each in tasks]
         first = [each for each, position, _ in places if position == 0]
         _check_needed(
             first,
@@ -121,13 +130,16 @@ class Settings:
             page=page,
             workers=workers,
         )
-        check_one_upstream(upstream or each.shufflers[at - 1].address for each, at, _ in places if at)
+        check_one_upstream(_before(each, at, upstream) for each, at, _ in places if at)
         next_servers = Accepted.of(next, name="next")
+        upstream_of = cache(_upstream)  # all tasks come from one server: its connections are shared
         return cls(
             served=[
                 Served(task=each, position=0, key=own, admission=_admission(each, admission_secret))
                 if at == 0
-                else Served(task=each, position=at, key=own, upstream=_upstream(each, at, upstream, token))
+                else Served(
+                    task=each, position=at, key=own, upstream=upstream_of(_before(each, at, upstream), at, token)
+                )
                 for each, at, own in places
             ],
             store=open_report_store(store),
@@ -137,14 +149,15 @@ class Settings:
             background=background,
             owns_store=True,
             admission_hashes=admission_hashes,
+            series=series,
         )
 
     def check(self) -> None:
         """Check the guarantees of the tasks, prepare the store, and close what was opened for that."""
-        warn_of_shared_keys(each.key for each in self.served)
+        warn_of_shared_keys((each.task, each.key) for each in self.served)
         try:
+            check_guarantees([each.task for each in self.served], self.series)
             for each in self.served:
-                check_guarantee(each.task)
                 self.store.prepare(each.task)
                 if self.admission_hashes is not None and isinstance(each.admission, OneTimeTokens):
                     self.store.add_admissions(each.task.id, _hashes(self.admission_hashes))
@@ -160,9 +173,13 @@ class Settings:
             self.store.close()
 
 
-def _place(task: Task, keys: Sequence[KeyPair]) -> tuple[int, KeyPair]:
+def _is_needed(task: Task, held: Mapping[str, KeyPair]) -> bool:
+    """Whether a task is served: a round that is over and whose key was destroyed is not."""
+    return any(place.key in held for place in (*task.shufflers, task.analyzer)) or not is_over_without_key(task)
+
+
+def _place(task: Task, held: Mapping[str, KeyPair]) -> tuple[int, KeyPair]:
     """The position of the task's shuffler that has one of these keys, and that key."""
-    held = {key.public: key for key in keys}
     if task.analyzer.key in held:
         raise ParameterError(
             f"key must be a shuffler's, got the key of the analyzer of the task {task.name[:16]}: a server that mixes "
@@ -216,13 +233,18 @@ def _admission(task: Task, secret: Path | None) -> Admission:
     return SharedSecret(Accepted((hash_of(read_word(secret)),)))
 
 
-def _upstream(task: Task, position: int, address: str | None, token: Path | None) -> BatchSource:
+def _before(task: Task, position: int, address: str | None) -> str:
+    """The address of the shuffler before this one."""
+    return address or task.shufflers[position - 1].address
+
+
+def _upstream(address: str, position: int, token: Path | None) -> BatchSource:
     if token is None:
         raise ParameterError(
             f"token is missing: the key is of shuffler {position + 1} of the task, which pulls batches from the one "
             "before it with a token"
         )
-    return upstream_at(address or task.shufflers[position - 1].address, token)
+    return upstream_at(address, token)
 
 
 def _hashes(path: Path) -> list[bytes]:

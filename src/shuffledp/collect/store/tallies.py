@@ -19,7 +19,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from types import TracebackType
-from typing import Self
+from typing import TYPE_CHECKING, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -36,6 +36,9 @@ from shuffledp.collect.store.schema import (
 )
 from shuffledp.errors import DataError, ParameterError
 from shuffledp.histogram.tally import Tally
+
+if TYPE_CHECKING:
+    from shuffledp.release.release import Release
 
 _MAGIC, _MAGIC_1 = b"shuffledp tally 2\n", b"shuffledp tally 1\n"
 _HEAD = struct.Struct(">BBQQQ")
@@ -213,6 +216,15 @@ class TallyStore:
             rows = transaction.rows("SELECT number, made FROM releases WHERE task_id = ? ORDER BY number", task_id)
         return [ListedRelease(number=number, made=datetime.fromisoformat(made)) for number, made in rows]
 
+    def listed_of(self, task_ids: Sequence[bytes]) -> dict[bytes, list[ListedRelease]]:
+        """Return number and time of all releases of several tasks, the oldest first; a series can have thousands."""
+        with self._database.reading() as transaction:
+            rows = transaction.rows_among("SELECT task_id, number, made FROM releases WHERE task_id {keys}", task_ids)
+        found: dict[bytes, list[ListedRelease]] = {task_id: [] for task_id in task_ids}
+        for task_id, number, made in sorted(rows, key=lambda row: int(row[1])):
+            found[bytes(task_id)].append(ListedRelease(number=number, made=datetime.fromisoformat(made)))
+        return found
+
     def batches(self, task_id: bytes) -> list[CountedBatch]:
         """Return all counted batches in the order of their first release; those without one come last."""
         with self._database.reading() as transaction:
@@ -241,6 +253,10 @@ class TallyStore:
             return None
         found, made, content = rows[0]
         return KeptRelease(number=found, made=datetime.fromisoformat(made), release=content)
+
+    def without_blocked(self, release: Release) -> Release:
+        """Return a release as it is shown; a store with a blocklist hides words."""
+        return release
 
     def standing(self, task_id: bytes) -> TallyStanding:
         """Return all counters of a task."""

@@ -9,24 +9,15 @@ from __future__ import annotations
 
 from datetime import UTC, date, datetime
 from functools import cached_property
-from typing import Any
 
 import msgspec
 
-from shuffledp.accounting.curve import Curve, Guarantee
+from shuffledp.accounting.curve import Curve
 from shuffledp.collect.task.guarantee import People, read_protocol
-from shuffledp.collect.task.schema import AnswerText, is_hexadecimal, read_decimal
-from shuffledp.collect.task.task import Claim, Named, Task
+from shuffledp.collect.task.schema import AnswerText
+from shuffledp.collect.task.task import Claim, Named, RoundOf, Task
 from shuffledp.errors import DataError, ShuffledpError
 from shuffledp.protocols.shuffled_histogram import ShuffledHistogram, chance_of_more
-from shuffledp.validation import target_delta, target_epsilon
-
-
-class RoundOfSeries(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """The id of a series, and the number of a round in it."""
-
-    id: str
-    round: int
 
 
 class Spending(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True, dict=True):
@@ -45,7 +36,7 @@ class Spending(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=
     values: int
     values_per_person: int
     most_messages: int
-    series: RoundOfSeries | None = None
+    series: RoundOf | None = None
 
     @classmethod
     def of(cls, task: Task, *, day: date | None = None) -> Spending:
@@ -61,19 +52,16 @@ class Spending(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=
             values=task.protocol.bins if texts is None else texts.symbols,
             values_per_person=task.values_per_person,
             most_messages=task.most_messages,
-            series=_round_of(getattr(task, "series", None)),
+            series=task.series,
         )
 
     @cached_property
     def _protocol(self) -> ShuffledHistogram:
         """A protocol with the same privacy curve and the same numbers of messages."""
         try:
-            guarantee = Guarantee(
-                epsilon=target_epsilon(read_decimal(self.guarantee.epsilon, name="epsilon")),
-                delta=target_delta(read_decimal(self.guarantee.delta, name="delta")),
-                basis="computed from the parameters of the task",
+            people = People(
+                self.users, self.honest_users, self.values, self.guarantee.guarantee, self.values_per_person
             )
-            people = People(self.users, self.honest_users, self.values, guarantee, self.values_per_person)
             return read_protocol(self.protocol.name, self.protocol.parameters, people)
         except ShuffledpError as error:
             raise DataError(f"its privacy cannot be computed: {error}") from None
@@ -102,12 +90,8 @@ class Spending(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=
             raise DataError("its day is no date") from None
         if self.most_messages < 1 or self.values_per_person < 1 or self.values < 1:
             raise DataError("its numbers must be at least 1")
-        if self.series is not None and (not is_hexadecimal(self.series.id) or self.series.round < 1):
-            raise DataError("its series must have an id and a round from 1 on")
+        if self.series is not None:
+            self.series.check()
         if not self.redrawn < 1:
             raise DataError("its most_messages are too few")
         _ = self.curve
-
-
-def _round_of(series: Any) -> RoundOfSeries | None:
-    return None if series is None else RoundOfSeries(series.id, series.round)

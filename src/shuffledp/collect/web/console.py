@@ -25,7 +25,7 @@ from shuffledp.collect.reasons import Reason, Refused
 from shuffledp.collect.server.cache import BoundedCache
 from shuffledp.collect.server.http import asking_the_store, on_http_error, on_refused
 from shuffledp.collect.store import CountedBatch, KeptRelease, ListedRelease, TallyStanding, TallyStore
-from shuffledp.collect.task import AnswerText, Task
+from shuffledp.collect.task import AnswerText, Series, Task
 from shuffledp.collect.task.lookup import LONGEST_LOOKUP, can_look_up
 from shuffledp.collect.task.task import BETA, LONGEST_QUESTION
 from shuffledp.collect.web.assets import HEADERS, NO_STORE, Assets, answer, wants_page, web_page
@@ -104,10 +104,13 @@ class Console:
         upstream: str | None,
         problems: Callable[[Task, TallyStanding | None], Sequence[str]],
         working: Callable[[], bool],
+        series: Iterable[Series] = (),
+        trend_of: Callable[[Series], Markup | None] = lambda series: None,
     ) -> None:
         self._store, self._door, self._joined = store, door, joined_releases
         self._problems, self._working = problems, working
         self._tasks: Mapping[str, Task] = {task.name: task for task in tasks}
+        self._series, self._trend_of = {each.name: each for each in series}, trend_of
         self._client = new_client()
         self._monitors = {
             name: ShufflerMonitor(task, self._client, upstream=upstream) for name, task in self._tasks.items()
@@ -125,6 +128,7 @@ class Console:
             Route("/", self._show_tasks, methods=["GET"]),
             Route("/tasks/{name}", self._show_task, methods=["GET"]),
             Route("/tasks/{name}/releases/{which}", self._show_release, methods=["GET"]),
+            Route("/series/{name}", self._show_series, methods=["GET"]),
             Route("/operator", self._signed_in(self._show_operator), methods=["GET"]),
             Route("/operator/tasks/{name}", self._signed_in(self._show_operator_task), methods=["GET"]),
             Route("/operator/tasks/{name}/lookup", self._signed_in(self._show_lookup), methods=["GET"]),
@@ -167,6 +171,13 @@ class Console:
                 raise HTTPException(404)
             return answer(request, await run_in_threadpool(self._release_page, task, kept))
 
+    async def _show_series(self, request: Request) -> Response:
+        series = self._series.get(request.path_params["name"])
+        if series is None:
+            raise HTTPException(404)
+        with asking_the_store():
+            return answer(request, await run_in_threadpool(self._series_page, series, _now()))
+
     async def _show_operator(self, request: Request) -> Response:
         return answer(request, await run_in_threadpool(self._operator_page, _now()))
 
@@ -205,9 +216,15 @@ class Console:
 
     def _tasks_page(self, now: datetime) -> str:
         tasks = [
-            {"task": _task_context(task, now), "releases": self._store.listed(task.id)} for task in self._tasks.values()
+            {"task": _task_context(task, now), "releases": self._store.listed(task.id)}
+            for task in self._tasks.values()
+            if task.series is None or task.series.id not in self._series
         ]
-        return _page("console/results.html", here="/", tasks=tasks)
+        listed = [
+            {"name": each.name, "question": shown(each.question, width=LONGEST_QUESTION), "rounds": each.rounds}
+            for each in self._series.values()
+        ]
+        return _page("console/results.html", here="/", tasks=tasks, series=listed)
 
     def _task_page(self, task: Task, now: datetime) -> str:
         latest = self._store.release(task.id)
@@ -219,6 +236,29 @@ class Console:
             paragraphs=self._paragraphs(task, _SHOWN_TITLES) if latest is None else {},
             for_experts=self._all_paragraphs(task)[_FOR_EXPERTS] if latest is None else "",
             confidence=confidence_percent(BETA),
+        )
+
+    def _series_page(self, series: Series, now: datetime) -> str:
+        """All rounds of a series: the trend, and the page of each round that has begun."""
+        begun = [series.task(number) for number in range(1, series.rounds + 1) if series.opens_at(number) <= now]
+        listed = self._store.listed_of([task.id for task in begun])
+        rounds = [
+            {"number": number, "task": _task_context(task, now), "releases": listed[task.id]}
+            for number, task in enumerate(begun, start=1)
+        ][-MOST_BATCHES:]
+        return _page(
+            "console/series.html",
+            series={
+                "name": series.name,
+                "question": shown(series.question, width=LONGEST_QUESTION),
+                "rounds": series.rounds,
+                "open": series.round_at(now.timestamp()),
+                "opens": series.opens,
+                "closes": series.closes,
+                "total": series.total,
+            },
+            trend=self._trend_of(series),
+            rounds=rounds[::-1],
         )
 
     def _release_page(self, task: Task, kept: KeptRelease) -> str:
@@ -311,6 +351,7 @@ def _task_context(task: Task, now: datetime) -> dict[str, Any]:
     """A task for the templates; `phase` tells whether people can answer it."""
     return {
         "name": task.name,
+        "series": task.series,
         "question": shown(task.question, width=LONGEST_QUESTION),
         "phase": str(task.phase(now.timestamp())),
         "opens": task.opens,

@@ -3,6 +3,7 @@
 import { Client, IndexedDBJournal } from "/client/src/index.js";
 import { agreed, forgetAgreement, noteAgreement } from "./agreement.js";
 import { showAnswers } from "./answers.js";
+import { CountedJournal, figure, limitOf, onNewLimit, showBudget } from "./budget.js";
 import { checkClaims, checkedInWords } from "./claims.js";
 import { Retrying } from "./retrying.js";
 import { forgetReport, showReport } from "./showing.js";
@@ -47,9 +48,11 @@ async function start() {
   const why = await whatIsMissing();
   if (why) return show("unsupported", { why });
   try {
-    const journal = new IndexedDBJournal();
+    const journal = new CountedJournal();
     await journal.read(name); // without a journal nothing is asked
-    const found = await Client.open(new URL(address, location.href), { pin: name, admission: NOTHING_TO_SHOW, journal });
+    const { epsilon, delta, byResults } = await limitOf(journal);
+    const options = { pin: name, admission: NOTHING_TO_SHOW, journal, budget: [epsilon, delta], byResults };
+    const found = await Client.open(new URL(address, location.href), /** @type {object} */ (options));
     if (originOf(found.task) !== location.origin) return show("elsewhere");
     checkClaims(main, found.task, found.promise);
     checkedInWords(found.promise);
@@ -67,10 +70,18 @@ async function showStanding() {
   if (checked === null) return;
   const entry = await checked.client.journal.read(name);
   forgetReport(); // another page may have sent it
-  if (entry === null) return show("new");
+  if (entry === null) return await showNew(checked.client);
   if (entry.state === "sent") return show("already");
   if (entry.state === "refused" || agreed(name) === entry.sha256) return await send();
   await showMade(checked.client.task, { messages: null, report: entry.report });
+}
+
+/** Asks, if the answer fits the budget of the visitor. @param {Client} client @returns {Promise<void>} */
+async function showNew(client) {
+  const use = await client.spending();
+  if (use === null) return show("new");
+  const filled = showBudget(client, use);
+  show(use.within ? "new" : "over-budget", { ...filled, fits: "" });
 }
 
 /**
@@ -159,6 +170,7 @@ function failed(error) {
     return checked === null ? show("unavailable", filled) : show("kept", filled, moves);
   }
   retrying.stop();
+  if (kind === "BudgetError") return overBudget(error);
   if (reason === "not-admitted" || (kind === "ParameterError" && admission !== null)) {
     return show("not-admitted", { why: `${sentence(why)}.` }, moves);
   }
@@ -168,6 +180,14 @@ function failed(error) {
   if (kind === "BrokenPromiseError" || kind === "TaskError") return show("broken", { why }, moves);
   if (kind === "DataError") return show("no-journal", { why }, moves);
   show("failed", { why }, moves);
+}
+
+/** Shows that another page has used the budget meanwhile. @param {unknown} error */
+function overBudget(error) {
+  const { before, after, limit, fits } = /** @type {import("/client/src/errors.js").BudgetError} */ (error);
+  const would = fits === null ? "No further question fits." : `A question that uses up to ${fits} would still fit.`;
+  const filled = { used: figure(before), total: figure(after), limit: figure(limit), fits: would };
+  show("over-budget", filled, { moves: true });
 }
 
 /**
@@ -221,8 +241,8 @@ function waitForOpening() {
 /** What another page of this browser may have done meanwhile. */
 async function lookAgain() {
   if (document.hidden || sending || checked === null) return;
-  if (!["new", "made", "kept"].includes(String(main.dataset.shows))) return;
-  const before = main.dataset.shows === "new" ? "new" : "ready";
+  if (!["new", "over-budget", "made", "kept"].includes(String(main.dataset.shows))) return;
+  const before = ["new", "over-budget"].includes(String(main.dataset.shows)) ? "new" : "ready";
   if ((await checked.client.state().catch(() => before)) !== before) await showStanding().catch(failed);
 }
 
@@ -236,6 +256,7 @@ function onSubmit(id, act) {
 
 onSubmit("answer", make);
 onSubmit("send", send);
+onNewLimit(start);
 for (const button of document.querySelectorAll("[data-does=again]")) button.addEventListener("click", again);
 document.addEventListener("visibilitychange", lookAgain);
 window.addEventListener("pagehide", forgetReport); // also where the browser keeps the page for going back to it

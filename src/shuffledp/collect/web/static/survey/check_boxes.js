@@ -18,22 +18,20 @@ export function checkBoxes(task, form) {
   const limit = element("p", { id: "choices-limit", className: "soft", role: "status" });
   /** The checked choices; they are not in the page. @type {Set<string>} */
   const chosen = new Set();
-  /** @type {Map<HTMLInputElement, string>} */
-  const boxes = new Map();
   const none = box(NOTHING);
+  const others = () => {
+    const found = /** @type {NodeListOf<HTMLInputElement>} */ (form.querySelectorAll("input[type=checkbox]"));
+    return [...found].filter((input) => input !== none.input);
+  };
 
   const tell = () => {
-    for (const [input] of boxes) {
-      if (!input.isConnected && !input.checked) boxes.delete(input); // another search has replaced it
-      input.disabled = chosen.size >= most && !input.checked;
-    }
+    for (const input of others()) input.disabled = chosen.size >= most && !input.checked;
     limit.textContent = inWords(chosen.size, most);
   };
 
   /** @param {string} text @param {string} shown */
   const choice = (text, shown) => {
     const { label, input } = box(shown);
-    boxes.set(input, text);
     input.disabled = chosen.size >= most;
     input.addEventListener("change", () => {
       if (input.checked) chosen.add(text);
@@ -47,7 +45,7 @@ export function checkBoxes(task, form) {
   none.input.addEventListener("change", () => {
     if (!none.input.checked) return;
     chosen.clear();
-    for (const [input] of boxes) input.checked = false;
+    for (const input of others()) input.checked = false;
     tell();
   });
   form.addEventListener("reset", () => {

@@ -89,7 +89,8 @@ function own(task) {
   if (task.answers.kind === "choices") {
     return `${task.levels} are your choices, with “an empty choice” for each one that you left free`;
   }
-  if (task.levels > 1) return `${task.levels} are your answer: its interval, and wider intervals around it`;
+  if (task.levels === 2) return "2 are your answer: its range, and a wider range around it";
+  if (task.levels > 2) return `${task.levels} are your answer: its range, and wider ranges around it`;
   return task.family === null ? "One is your answer" : "One is your answer, scrambled so that it fits many answers";
 }
 
@@ -132,7 +133,8 @@ function inWords(task, message) {
 
 /** A range of numbers, with the answers that are none. @param {string} label */
 function together(label) {
-  return label.split(", ").map(named).join(" or ");
+  const parts = label.split(", ").map(named);
+  return parts.length < 3 ? parts.join(" or ") : `${parts[0]}, ${parts.slice(1).join(" or ")}`;
 }
 
 /** @param {string} text @param {number} number */

@@ -1,0 +1,135 @@
+"""The trend of a series: all its rounds from their tallies, with joint intervals, computed once after each release.
+
+A release has intervals of its own. Those of a trend must hold for all rounds together, so every round is estimated
+again from the tallies of its released batches, with its share of the risk (release/rounds.py). Batches that are not
+released yet are left out: the ledger may have no entry for them. Texts are searched again, which takes as long as their
+release.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from markupsafe import Markup
+
+from shuffledp.collect.analyzer.releases import release_of
+from shuffledp.collect.reasons import Reason, Refused
+from shuffledp.collect.server.observability import log_error
+from shuffledp.collect.store import ListedRelease, TallyStore
+from shuffledp.collect.store.tallies import from_bytes
+from shuffledp.collect.task import AnswerEdges, Series, Task
+from shuffledp.collect.task.task import BETA
+from shuffledp.errors import ShuffledpError
+from shuffledp.explain.html import render
+from shuffledp.explain.trend_page import context, page
+from shuffledp.release.release import Release
+from shuffledp.release.rounds import Risks, Round, is_exact
+from shuffledp.release.trend import Trend
+
+MOST_NUMBERS = 4_000_000
+"""Values times rounds of a trend, which is held in memory while it is computed: the latest rounds that fit."""
+
+WAIT = 5.0
+"""Seconds that a request waits for a trend before the previous one is shown."""
+
+NOT_READY = "The rounds are being compared: try again in a few seconds."
+
+_State = tuple[tuple[int, ListedRelease, int], ...]
+
+
+class ShownTrend(NamedTuple):
+    """A trend as markup for the console and as files."""
+
+    rounds: int
+    part: Markup
+    files: dict[str, bytes]
+
+
+class SeriesTrends:
+    """The trends of series: each is computed again only after a new release, by one thread."""
+
+    def __init__(self, store: TallyStore, *, processes: int | None = None, wait: float = WAIT) -> None:
+        self._store, self._processes, self._wait = store, processes, wait
+        self._known: dict[str, tuple[_State, ShownTrend | None]] = {}
+        self._running: dict[str, threading.Event] = {}
+        self._lock, self._computing = threading.Lock(), threading.Lock()
+
+    def of(self, series: Series) -> ShownTrend | None:
+        """Return the trend; None before the first release. While the first one is computed, requests are refused."""
+        state = self._state(series)
+        if not state:
+            return None
+        known = self._known.get(series.name)
+        if known is None or known[0] != state:
+            self._begin(series, state).wait(self._wait)
+            known = self._known.get(series.name)
+        if known is None:
+            raise Refused(Reason.UNAVAILABLE, NOT_READY)
+        return known[1]
+
+    def _state(self, series: Series) -> _State:
+        """The latest release of each round that has one, and the number of its releases."""
+        numbers = {series.task(number).id: number for number in range(1, series.rounds + 1)}
+        listed = self._store.listed_of(list(numbers))
+        return tuple((numbers[task_id], found[-1], len(found)) for task_id, found in listed.items() if found)
+
+    def _begin(self, series: Series, state: _State) -> threading.Event:
+        """Compute a trend in a thread, unless one does so already."""
+        with self._lock:
+            if series.name in self._running:
+                return self._running[series.name]
+            done = self._running[series.name] = threading.Event()
+        threading.Thread(target=self._run, args=(series, state, done), daemon=True).start()
+        return done
+
+    def _run(self, series: Series, state: _State, done: threading.Event) -> None:
+        try:
+            with self._computing:  # one at a time
+                self._known[series.name] = state, self._shown(series, state)
+        except Exception as error:  # the previous trend is better than none
+            log_error("the rounds of a series were not compared", error)
+        finally:
+            with self._lock:
+                del self._running[series.name]
+            done.set()
+
+    def _shown(self, series: Series, state: _State) -> ShownTrend | None:
+        trend = self.trend(series, [number for number, _, _ in state])
+        if trend is None:
+            return None
+        part = render("parts/trend.html", **context(trend))
+        files = {"json": trend.to_json().encode(), "csv": trend.to_csv().encode(), "html": page(trend).encode()}
+        return ShownTrend(len(trend.rounds), part, files)
+
+    def trend(self, series: Series, numbers: list[int]) -> Trend | None:
+        """Return the trend of these rounds, or of the latest of them; None if none can be shown."""
+        rounds = list(reversed(list(self._rounds(series, numbers))))
+        return Trend.of(rounds, rounds=series.rounds, beta=BETA) if rounds else None
+
+    def _rounds(self, series: Series, numbers: list[int]) -> Iterator[Round]:
+        """Yield the rounds with a release, the latest first, as long as their numbers fit."""
+        room = MOST_NUMBERS
+        risks = Risks.of(BETA, series.rounds, exact=is_exact(series.task(1).released_by(1)))
+        for number in reversed(numbers):
+            found = self._estimated(series.task(number), risks)
+            if found is None:
+                continue
+            room -= len(found.estimate)
+            if room < 0:
+                return
+            yield Round(number, series.opens_at(number), found)
+
+    def _estimated(self, task: Task, risks: Risks) -> Release | None:
+        """The round with its share of the risk, without blocked words; None if it cannot be shown."""
+        released = [kept for kept in self._store.tallies(task.id) if kept.released and kept.problem is None]
+        if not released:
+            return None
+        tallies = [from_bytes(kept.tally) for kept in released]
+        beta = risks.for_estimate(ordered=isinstance(task.answers, AnswerEdges))
+        release = release_of(task, tallies, refused={}, beta=beta, processes=self._processes)
+        try:
+            return self._store.without_blocked(release)
+        except ShuffledpError:
+            return None

@@ -1,0 +1,360 @@
+"""Several releases of one question over time: joint intervals of all rounds, and differences between rounds.
+
+All intervals of a trend hold at once with probability at least 1 - beta: those of all values in all rounds, and those
+of the differences of all values between any two rounds. `planned` rounds share beta, however many there are so far, so
+an interval does not change when a round is added. docs/proofs/intervals.md has the proofs.
+
+- Rounds have independent noise, so each may fail with probability 1 - (1 - beta)^(1 / planned).
+- The difference of two intervals is an interval of the difference, at no further risk.
+- Where the noise of two rounds has known distributions, the exact distribution of their difference gives a shorter one.
+  Half of beta is then for the differences, in equal parts for all pairs of planned rounds.
+- A release that cannot be stated with the confidence that this needs keeps its own, and `beta` grows.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from datetime import date, datetime
+from enum import StrEnum
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from shuffledp.errors import LabelError, ParameterError
+from shuffledp.estimators.base import AdditiveNoise
+from shuffledp.estimators.differences import ErrorDifference, difference_range
+from shuffledp.formatting import ShortRepr, shown
+from shuffledp.histogram.labels import NotAValue
+from shuffledp.release.release import Release
+from shuffledp.release.rounds import (
+    MOST_ROUNDS,
+    Numbers,
+    Risks,
+    Round,
+    RoundEstimate,
+    bins_at_risk,
+    check_same_question,
+    estimated,
+    is_exact,
+    labels_of,
+    numbered,
+)
+from shuffledp.release.trend_quantiles import QuantileTrend, Verdict, quantile_trends
+from shuffledp.validation import failure_probability, whole
+
+
+class Measure(StrEnum):
+    """What is compared: numbers of people, or shares if the rounds have different numbers of people."""
+
+    PEOPLE = "people"
+    SHARE = "share"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Level:
+    """The number of people of a value in one round; `count` is None if the value was not found."""
+
+    round: int
+    count: float | None
+    low: int
+    high: int
+    people: int
+
+    @property
+    def share(self) -> float | None:
+        """The estimated share of the people."""
+        return None if self.count is None else self.count / self.people
+
+    @property
+    def share_low(self) -> float:
+        """The smallest share, rounded down."""
+        return _decimal(self.low, self.people, up=False)
+
+    @property
+    def share_high(self) -> float:
+        """The largest share, rounded up."""
+        return _decimal(self.high, self.people, up=True)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Difference:
+    """The change of a value from round `since` to round `until`, in people and as a difference of shares.
+
+    `exact` tells whether the interval that decides the verdict used the distribution of the difference of the noises.
+    """
+
+    label: Any
+    since: int
+    until: int
+    low: int
+    high: int
+    share_low: float
+    share_high: float
+    verdict: Verdict
+    exact: bool
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Trend(ShortRepr):
+    """Releases of one question over time. The probability that any interval fails is at most `beta`.
+
+    `asked_beta` was asked for. `labels` are all values that were found in any round, in their order if they have one.
+    """
+
+    question: str
+    rounds: tuple[RoundEstimate, ...]
+    risks: Risks
+    beta: float
+    asked_beta: float
+    labels: tuple[Any, ...] = field(repr=False)
+    quantiles: tuple[QuantileTrend, ...] = ()
+
+    @classmethod
+    def of(
+        cls,
+        releases: Iterable[Release | Round | str | Path],
+        *,
+        rounds: int | None = None,
+        beta: float = 0.05,
+        times: Sequence[date | datetime | str] | None = None,
+    ) -> Trend:
+        """Return the trend of releases, or of release files, in the order of time.
+
+        `rounds` is the number of planned rounds, by default the number of releases: intervals then hold for these.
+        `times` name the rounds; by default they are the days on which the releases were made.
+        """
+        listed = numbered(releases, times)
+        planned = len(listed) if rounds is None else whole("rounds", rounds)
+        if not max(each.number for each in listed) <= planned <= MOST_ROUNDS:
+            raise ParameterError(
+                f"rounds must be at most {MOST_ROUNDS:,} and at least the largest number of a round, "
+                f"{max(each.number for each in listed)}, got {planned}"
+            )
+        check_same_question([each.release for each in listed])
+        beta = failure_probability(beta)
+        exact = any(is_exact(each.release.protocol) for each in listed)
+        risks = Risks.of(beta, planned, exact=exact)
+        found = tuple(estimated(each, risks) for each in listed)
+        return cls(
+            question=listed[-1].release.column,
+            rounds=found,
+            risks=risks,
+            beta=beta if all(each.restated for each in found) else risks.total(each.beta for each in found),
+            asked_beta=beta,
+            labels=labels_of(found),
+            quantiles=quantile_trends([(each.number, each.estimate) for each in found]),
+        )
+
+    @property
+    def planned(self) -> int:
+        """The number of planned rounds, for all of which the intervals hold."""
+        return self.risks.planned
+
+    @property
+    def measure(self) -> Measure:
+        """What verdicts compare."""
+        return Measure.PEOPLE if len({each.people for each in self.rounds}) == 1 else Measure.SHARE
+
+    def levels(self, label: Any) -> list[Level | None]:
+        """The value in each round; None where it was not a possible answer."""
+        return [self._level(each, at, self._place(label)) for at, each in enumerate(self.rounds)]
+
+    def _level(self, each: RoundEstimate, at: int, place: int) -> Level | None:
+        numbers = self._numbers
+        if not numbers.possible[at, place]:
+            return None
+        count = float(numbers.counts[at, place])
+        return Level(
+            round=each.number,
+            count=None if math.isnan(count) else count,
+            low=int(numbers.low[at, place]),
+            high=int(numbers.high[at, place]),
+            people=each.people,
+        )
+
+    def top(self, limit: int | None = None) -> list[Any]:
+        """The values with the most people in the latest round, which decides first."""
+        last = np.nan_to_num(self._numbers.counts[-1], nan=-1.0)
+        not_values = [isinstance(label, NotAValue) for label in self.labels]
+        order = np.lexsort((-self._numbers.high.max(axis=0), -last, not_values))
+        return [self.labels[at] for at in order[:limit].tolist()]
+
+    def difference(self, label: Any, *, since: int | None = None, until: int | None = None) -> Difference | None:
+        """The change of a value between two rounds, by default the first and the last.
+
+        None if the value was not a possible answer in one of them.
+        """
+        place = self._place(label)
+        return self._between(*self._two(since, until))[place]
+
+    def differences(self, *, since: int | None = None, until: int | None = None) -> list[Difference]:
+        """The changes of all values between two rounds, by default the first and the last."""
+        return [found for found in self._between(*self._two(since, until)) if found is not None]
+
+    def steps(self, label: Any) -> list[Difference | None]:
+        """The changes of a value from each round to the next."""
+        place = self._place(label)
+        return [self._between(at, at + 1)[place] for at in range(len(self.rounds) - 1)]
+
+    def _two(self, since: int | None, until: int | None) -> tuple[int, int]:
+        numbers = [each.number for each in self.rounds]
+        two = [numbers[0] if since is None else since, numbers[-1] if until is None else until]
+        for name, number in zip(("since", "until"), two, strict=True):
+            if number not in numbers:
+                raise ParameterError(f"{name} must be the number of a round with a release, got {shown(number)}")
+        one, other = (numbers.index(number) for number in two)
+        if one >= other:
+            raise ParameterError(f"since must be an earlier round than until, got {two[0]} and {two[1]}")
+        return one, other
+
+    def _place(self, label: Any) -> int:
+        found = self._places.get(label)
+        if found is None:
+            raise LabelError(f"label must be a value that was found in a round, got {shown(label)}")
+        return found
+
+    @cached_property
+    def _places(self) -> dict[Any, int]:
+        return {label: at for at, label in enumerate(self.labels)}
+
+    @cached_property
+    def _numbers(self) -> Numbers:
+        return Numbers.of(self.rounds, self.labels)
+
+    @cached_property
+    def _known_differences(self) -> dict[tuple[int, int], list[Difference | None]]:
+        return {}
+
+    def _between(self, one: int, other: int) -> list[Difference | None]:
+        """The changes of all values between the rounds at two places; None for values that were not possible."""
+        if (one, other) not in self._known_differences:
+            self._known_differences[one, other] = self._compared(one, other)
+        return self._known_differences[one, other]
+
+    def _compared(self, one: int, other: int) -> list[Difference | None]:
+        numbers, rounds = self._numbers, (self.rounds[one], self.rounds[other])
+        shares = self.measure is Measure.SHARE
+        sizes = [1.0 / each.people for each in rounds]
+        low, high = numbers.low[other] - numbers.high[one], numbers.high[other] - numbers.low[one]
+        share_low = numbers.low[other] * sizes[1] - numbers.high[one] * sizes[0]
+        share_high = numbers.high[other] * sizes[1] - numbers.low[one] * sizes[0]
+        exact = np.zeros(len(self.labels), dtype=bool)
+        found = self._noise_range(one, other, weights=sizes if shares else [1.0, 1.0])
+        if found is not None:
+            least, most = found
+            exact = numbers.additive[one] & numbers.additive[other]
+            if shares:
+                apart = numbers.counts[other] * sizes[1] - numbers.counts[one] * sizes[0]
+                share_low, share_high = _narrowed(share_low, share_high, apart - most, apart - least, exact)
+            else:
+                apart = numbers.counts[other] - numbers.counts[one]
+                bounds = np.ceil(apart - most), np.floor(apart - least)
+                low, high = _narrowed(low, high, *bounds, exact)
+        share_low, share_high = _outwards(share_low, share_high)
+        decides = (share_low, share_high) if shares else (low, high)
+        possible, people = numbers.possible[one] & numbers.possible[other], rounds[0].people
+        return [
+            Difference(
+                label=label,
+                since=rounds[0].number,
+                until=rounds[1].number,
+                low=int(low[at]),
+                high=int(high[at]),
+                share_low=max(-1.0, float(share_low[at])) if shares else _decimal(low[at], people, up=False),
+                share_high=min(1.0, float(share_high[at])) if shares else _decimal(high[at], people, up=True),
+                verdict=_verdict(*(float(end[at]) for end in decides)),
+                exact=bool(exact[at]),
+            )
+            if possible[at]
+            else None
+            for at, label in enumerate(self.labels)
+        ]
+
+    def _noise_range(self, one: int, other: int, *, weights: Sequence[float]) -> tuple[float, float] | None:
+        """The range of the difference of the errors of two rounds in every bin; None if it is unknown."""
+        earlier, later = self.rounds[one].protocol.estimator, self.rounds[other].protocol.estimator
+        if not isinstance(earlier, AdditiveNoise) or not isinstance(later, AdditiveNoise):
+            return None
+        difference = ErrorDifference(
+            one=earlier.error_noise, other=later.error_noise, weight_of_one=weights[0], weight_of_other=weights[1]
+        )
+        risk = self.risks.each_pair / bins_at_risk(self.rounds[one].protocol)
+        least, most = difference_range(difference, risk)
+        return (least, most) if math.isfinite(least) and math.isfinite(most) else None
+
+    def __str__(self) -> str:
+        """Format the changes as text."""
+        from shuffledp.explain.trend import text
+
+        return text(self)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Everything about the trend as plain Python values."""
+        from shuffledp.release.trend_files import to_dict
+
+        return to_dict(self)
+
+    def to_json(self) -> str:
+        """Format everything about the trend as one JSON object."""
+        from shuffledp.release.trend_files import to_json
+
+        return to_json(self)
+
+    def to_csv(self, *, raw: bool = False) -> str:
+        """Format a row for each value and round as CSV text; `raw` leaves labels unchanged (`Estimate.to_csv`)."""
+        from shuffledp.release.trend_files import to_csv
+
+        return to_csv(self, raw=raw)
+
+    def to_html(self) -> str:
+        """The report: a self-contained page without scripts, for any screen and for paper."""
+        from shuffledp.explain.trend_page import page
+
+        return page(self)
+
+    def save(self, path: str | Path, *, overwrite: bool = False) -> Path:
+        """Write a .html, .csv or .json file, by the ending of its name; an existing file is kept unless `overwrite`."""
+        from shuffledp.explain.trend_page import save
+
+        return save(self, Path(path), overwrite=overwrite)
+
+
+def _narrowed(
+    low: NDArray[Any], high: NDArray[Any], least: NDArray[Any], most: NDArray[Any], exact: NDArray[np.bool_]
+) -> tuple[NDArray[Any], NDArray[Any]]:
+    """The intersection of two families of intervals that hold at once; if one must have failed, the second."""
+    with np.errstate(invalid="ignore"):
+        narrow_low, narrow_high = np.fmax(low, least), np.fmin(high, most)
+        empty = narrow_low > narrow_high
+    narrow_low, narrow_high = np.where(empty, least, narrow_low), np.where(empty, most, narrow_high)
+    return np.where(exact, narrow_low, low), np.where(exact, narrow_high, high)
+
+
+def _verdict(low: float, high: float) -> Verdict:
+    return Verdict.UP if low > 0 else Verdict.DOWN if high < 0 else Verdict.NO_EVIDENCE
+
+
+_DIGITS = 12
+"""Decimal digits of a bound on a share, far more than the noise leaves; rounded to the safe side."""
+
+
+def _decimal(number: int, people: int, *, up: bool) -> float:
+    """A share as a decimal number."""
+    digits = int(number) * 10**_DIGITS
+    rounded = -(-digits // people) if up else digits // people
+    return float(rounded) / 10.0**_DIGITS
+
+
+def _outwards(low: NDArray[Any], high: NDArray[Any]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Bounds on differences of shares as decimal numbers, beyond the errors of a few operations."""
+    scale = 10.0**_DIGITS
+    return np.floor((low - _FEW_ULPS) * scale) / scale, np.ceil((high + _FEW_ULPS) * scale) / scale
+
+
+_FEW_ULPS = 1e-14
+"""Absolute: a few operations with numbers up to 1, each off by at most 1.1e-16."""
