@@ -13,6 +13,7 @@ from mutants.catalogue import (
     randomness,
     replays,
     series,
+    sets,
     trends,
 )
 
@@ -29,5 +30,6 @@ MUTANTS = (
     *replays.MUTANTS,
     *trends.MUTANTS,
     *series.MUTANTS,
+    *sets.MUTANTS,
     *javascript.MUTANTS,
 )
