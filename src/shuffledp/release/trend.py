@@ -126,14 +126,15 @@ class Trend(ShortRepr):
         """The number of planned rounds, for all of which the intervals hold."""
         return self.risks.planned
 
-    @property
+    @cached_property
     def measure(self) -> Measure:
         """What verdicts compare."""
         return Measure.PEOPLE if len({each.people for each in self.rounds}) == 1 else Measure.SHARE
 
     def levels(self, label: Any) -> list[Level | None]:
         """The value in each round; None where it was not a possible answer."""
-        return [self._level(each, at, self._place(label)) for at, each in enumerate(self.rounds)]
+        place = self._place(label)
+        return [self._level(each, at, place) for at, each in enumerate(self.rounds)]
 
     def _level(self, each: RoundEstimate, at: int, place: int) -> Level | None:
         numbers = self._numbers
@@ -181,6 +182,11 @@ class Trend(ShortRepr):
         """The changes of a value from each round to the next."""
         place = self._place(label)
         return [self._between(at, at + 1).at(place, label) for at in range(len(self.rounds) - 1)]
+
+    def since_first(self, label: Any) -> list[Difference | None]:
+        """The changes of a value from the first round to each later one."""
+        place = self._place(label)
+        return [self._between(0, at).at(place, label) for at in range(1, len(self.rounds))]
 
     def _two(self, since: int | None, until: int | None) -> tuple[int, int]:
         numbers = [each.number for each in self.rounds]

@@ -7,7 +7,6 @@ from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
 from shuffledp import __version__
-from shuffledp.formatting import readable
 from shuffledp.histogram.export import csv_cell, harmless
 from shuffledp.jsonable import label_with_kind, plain, plain_label
 from shuffledp.release.trend_quantiles import QuantileTrend
@@ -19,7 +18,7 @@ if TYPE_CHECKING:
 FORMAT = 1
 """The version of the JSON object; it grows with every incompatible change."""
 
-MOST_VALUES, MOST_ROWS = 1000, 100_000
+MOST_VALUES, MOST_ROWS = 1000, 50_000
 """Values in a file, the most frequent of the latest round, and values times rounds. The intervals hold for all values,
 so the choice costs nothing."""
 
@@ -67,19 +66,18 @@ def to_csv(trend: Trend, *, raw: bool = False) -> str:
     rows, trend = [_COLUMNS], trend.only(_listed(trend))
     for label in trend.labels:
         text = plain_label(label) if raw else harmless(plain_label(label))
-        steps = [None, *trend.steps(label)]
+        steps, so_far = [None, *trend.steps(label)], [None, *trend.since_first(label)]
         for at, (each, level) in enumerate(zip(trend.rounds, trend.levels(label), strict=True)):
-            since_first = trend.difference(label, until=each.number) if at else None
             when = str(each.when)
             known = _level(level) or dict.fromkeys(("count", "low", "high", "share", "share_low", "share_high"))
             cells = [
                 *(text, each.number, when if raw else harmless(when), each.people),
                 *(known[name] for name in ("count", "low", "high", "share", "share_low", "share_high")),
                 *_change(steps[at]),
-                *_change(since_first),
+                *_change(so_far[at]),
                 *(trend.measure.value, trend.beta, trend.planned),
             ]
-            rows.append([csv_cell(readable(cell) if _is_long(cell) else cell) for cell in cells])
+            rows.append(list(map(csv_cell, cells)))
     return "\n".join(",".join(row) for row in rows) + "\n"
 
 
@@ -90,10 +88,6 @@ _COLUMNS = [
     *(f"since_first_{name}" for name in _CHANGES),
     *("measure", "beta", "planned_rounds"),
 ]
-
-
-def _is_long(cell: Any) -> bool:
-    return isinstance(cell, int) and cell.bit_length() > 64
 
 
 def _change(found: Difference | None) -> list[Any]:
@@ -123,7 +117,7 @@ def _reported(trend: Trend, label: Any) -> list[Difference]:
 
 def _difference(found: Difference) -> dict[str, Any]:
     names = ("since", "until", "low", "high", "share_low", "share_high", "verdict", "exact")
-    return {**label_with_kind(found.label), **{name: plain(getattr(found, name)) for name in names}}
+    return {**label_with_kind(found.label), **{name: getattr(found, name) for name in names}}
 
 
 def _quantile(found: QuantileTrend) -> dict[str, Any]:
