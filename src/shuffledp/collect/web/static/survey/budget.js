@@ -1,4 +1,5 @@
 // The visitor's own privacy budget: what this answer uses of it, and the limit, which they can change.
+import { refusal } from "/client/src/budget.js";
 import { IndexedDBJournal } from "/client/src/index.js";
 
 /** @typedef {import("/client/src/index.js").Client} Client */
@@ -70,6 +71,26 @@ export function showBudget(client, use) {
   field("limit-delta").value = String(delta);
   field("limit-by-results").checked = byResults;
   return { used: figure(use.before), limit, total: figure(use.after) };
+}
+
+/**
+ * Returns the error of an answer that does not fit, with the question that would.
+ * @param {Client} client
+ * @param {Use} use
+ */
+export async function whyRefused(client, use) {
+  const spent = await /** @type {CountedJournal} */ (client.journal).spendings();
+  return refusal(use, spent, client.task, /** @type {Limit} */ (client.limit));
+}
+
+/**
+ * Says which question would fit, by its factor, as the page states it for this one; rounded down.
+ * @param {number | null} epsilon
+ */
+export function wouldFit(epsilon) {
+  if (epsilon === null) return "No further question fits.";
+  const factor = Math.floor(100 * Math.exp(epsilon)) / 100;
+  return `A question with stronger protection would still fit, with at most ${factor.toLocaleString("en")} times.`;
 }
 
 /**
