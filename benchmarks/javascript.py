@@ -7,7 +7,7 @@ from pathlib import Path
 
 from benchmarks.client import ANSWERS, costs, first_check, task
 from benchmarks.timing import table
-from shuffledp.collect import AnswerText, PieceAlphabet
+from shuffledp.collect import AnswerChoices, AnswerEdges, AnswerText, PieceAlphabet
 from shuffledp.histogram.text_code import Step
 
 _PROGRAM = Path(__file__).with_suffix(".mjs")
@@ -22,10 +22,15 @@ _TEXTS = {
     )
     for levels in (8, 16)
 }
+_SEVERAL = {
+    "numbers, 120 intervals": AnswerEdges("0:120:1", ["0.5", "0.9"]),
+    "numbers, 2^16 intervals": AnswerEdges(f"0:{2**16}:1", ["0.5", "0.9"]),
+    "5 of 40 choices": AnswerChoices([f"choice {at}" for at in range(40)], 5),
+}
 _ASKED = {
     **{name: {"answers": number} for name, number in ANSWERS.items()},
     "10^6, hashed": {"answers": 10**6, "protocol": "hashed"},
-    **{name: {"answers": answers} for name, answers in _TEXTS.items()},
+    **{name: {"answers": answers} for name, answers in (_TEXTS | _SEVERAL).items()},
 }
 
 

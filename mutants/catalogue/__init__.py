@@ -12,6 +12,7 @@ from mutants.catalogue import (
     protocols,
     randomness,
     replays,
+    trends,
 )
 
 MUTANTS = (
@@ -25,5 +26,6 @@ MUTANTS = (
     *collection.MUTANTS,
     *answers.MUTANTS,
     *replays.MUTANTS,
+    *trends.MUTANTS,
     *javascript.MUTANTS,
 )

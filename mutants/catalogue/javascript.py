@@ -144,7 +144,7 @@ MUTANTS = (
     Mutant(
         name="javascript-levels-not-composed",
         harm="In browsers the guarantee of a text is that of its first piece.",
-        target="clients/javascript/src/curve/curve.js:curveOf",
+        target="clients/javascript/src/curve/curve.js:curveWithin",
         pattern="noises[0].count * levels === 1",
         replacement="noises[0].count === 1",
         tests=("tests/clients/test_promise.py::test_levels_are_never_below_all_outcomes",),
@@ -228,6 +228,22 @@ MUTANTS = (
         pattern="parseDecimal(String(answer))",
         replacement="parseDecimal(String(Number(answer)))",
         tests=("tests/clients/test_vectors_in_node.py::test_checks[vectors.js]",),
+    ),
+    Mutant(
+        name="javascript-series-counts-one-round",
+        harm="In browsers the guarantee of all rounds of a series is that of one round.",
+        target="clients/javascript/src/series.js:check",
+        pattern="totalOf([{ asked: this.#first, times: this.rounds }])",
+        replacement="totalOf([{ asked: this.#first, times: 1 }])",
+        tests=("tests/clients/test_vectors_in_node.py::test_checks[series.js]",),
+    ),
+    Mutant(
+        name="javascript-series-keys-of-the-first-round",
+        harm="In browsers every round is sealed with the keys of the first round.",
+        target="clients/javascript/src/series.js:roundOf",
+        pattern="servers[servers.length === 1 ? 0 : number - 1]",
+        replacement="servers[0]",
+        tests=("tests/clients/test_vectors_in_node.py::test_checks[series.js]",),
     ),
     Mutant(
         name="text-stays-on-the-page",

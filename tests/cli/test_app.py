@@ -19,7 +19,12 @@ from tests.cli.commands import GUARANTEE, command, real_command
 ALL = {**COMMANDS, **COLLECTION}
 GROUPS = {name: group for name, group in ALL.items() if isinstance(group, CommandGroup)}
 MODULES = {name: module for name, module in ALL.items() if name not in GROUPS}
-SUBCOMMANDS = [(group, name) for group, module in GROUPS.items() for name in module.commands]
+SUBCOMMANDS = [
+    (group, name)
+    for group, module in GROUPS.items()
+    for name, inside in module.commands.items()
+    if not isinstance(inside, CommandGroup)
+]
 QUICKER = {"compare": ["--protocols", "hist", "--trials", "2"], "simulate": ["--trials", "3"],
            "separate": ["--h", "2"]}  # fmt: skip
 NEED_SERVERS = {"analyzer", "count", "crowd", "mix", "send", "shuffler", "up"}

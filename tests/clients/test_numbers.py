@@ -1,6 +1,5 @@
 """Numbers of the JavaScript client: the syntax, the edges and the tree of the Python package, on many random texts."""
 
-import json
 from bisect import bisect_right
 
 import numpy as np
@@ -45,7 +44,7 @@ results.found = asked.map(([leaves, branching, some]) => {
 
 EDGES = (
     "0", "-5,0", "0,18,30,65", "0:120:5", "-1:1:0.25", "0.1,0.25,0.375", "-1E-20,0,1E-20", "1000000:1000003:1",
-    "0:1:0.00001", "-0.5,99999999999999999999999999", "1E-23,1", "-7,-3,-2.5,-2",
+    "0:1:0.0001", "-0.5,99999999999999999999999999", "1E-23,1", "-7,-3,-2.5,-2",
 )  # fmt: skip
 
 TEXTS = (
@@ -151,7 +150,7 @@ def test_both_accept_one_spelling_of_edges():
             assert number == len(edges.edges), (text, why)
             accepted += 1
         else:
-            assert why.startswith(f"edges must have their one spelling {json.dumps(str(edges)[:50])[:-1]}"), (text, why)
+            assert why.startswith(f"edges must have their one spelling '{str(edges)[:50]}"), (text, why)
     assert accepted > 200
     assert len(texts) - accepted > 200
 

@@ -28,7 +28,7 @@ from tests.node import node_path
 MOST_BYTES = 40_000
 """Of the whole client with its library, as browsers fetch it (gzip)."""
 
-MOST_MINIFIED_BYTES = 90_000
+MOST_MINIFIED_BYTES = 96_000
 """Of the same before it is packed for its way: what grows is noticed."""
 
 TSC = str(CLIENT / "node_modules" / ".bin" / "tsc")

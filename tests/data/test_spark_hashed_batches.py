@@ -1,4 +1,4 @@
-"""Counting files of hashed messages on Spark: the same tally as in process, which is that of the reports."""
+"""Counting files of texts, numbers and choices on Spark: the same tally as in process, that of the reports."""
 
 import pyarrow
 import pytest
@@ -9,6 +9,7 @@ from shuffledp.collect.store.tallies import to_bytes
 from shuffledp.histogram.tally import Tally
 from shuffledp.progress import quiet
 from tests.collect.batch_files.crowd import mixed_first, reports, small
+from tests.collect.batch_files.test_sets import kept_of, mixed
 from tests.data.spark_sessions import LOCAL, start
 
 pytestmark = pytest.mark.xdist_group("spark")
@@ -25,6 +26,16 @@ def test_messages_of_texts_are_counted_as_they_were_sent(tmp_path, monkeypatch):
     assert kept.task.alphabet > batches[0].number > 400
     (found,) = on_spark.Spark(master=None, progress=quiet).count_batches(batches, kept.task, kept.keys[1])
     assert (found.tally.as_dict(), found.refused) == (dict(crowd.tally()), {})
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", ["numbers", "choices", "padded choices"])
+def test_messages_of_numbers_and_choices_are_counted_as_they_were_sent(tmp_path, kind):
+    start(LOCAL)
+    kept, sent = kept_of(kind), mixed(kind, tmp_path)
+    batches = find_batches([tmp_path / "b"], kept.task, position=1).batches
+    (found,) = on_spark.Spark(master=None, progress=quiet).count_batches(batches, kept.task, kept.keys[1])
+    assert (found.tally.as_dict(), found.refused) == (sent.as_dict(), {})
 
 
 def test_equal_messages_of_several_buckets_are_added():

@@ -11,6 +11,7 @@ import pytest
 
 from shuffledp import Release, Trend
 from shuffledp.errors import DataError, LabelError, ParameterError
+from shuffledp.estimators.differences import ErrorDifference
 from shuffledp.histogram.labels import HIDDEN
 from shuffledp.release.rounds import Risks, Round
 from shuffledp.release.trend import Measure
@@ -69,6 +70,25 @@ def test_the_risk_is_shared_by_all_planned_rounds_and_pairs():
             assert levels + pairs * risks.each_pair <= 0.05
             assert levels + pairs * risks.each_pair == pytest.approx(0.05, rel=1e-9)
             assert (risks.each_pair > 0) == (exact and planned > 1)
+
+
+def test_every_value_has_its_part_of_the_risk_of_a_pair():
+    """The range of the noise is that of a quarter of the risk for each of four values."""
+    trend = Trend.of(dummies(), rounds=12)
+    noise = protocol_of("dummy").estimator.error_noise
+    least, most = ErrorDifference(one=noise, other=noise).range(trend.risks.each_pair / 4)
+    found = trend.difference("dark")
+    assert found.high - found.low == most - least - 1  # the range ends between two whole numbers
+
+
+def test_values_and_quantiles_of_a_round_share_its_risk():
+    rng = np.random.default_rng(10)
+    releases = [release_of_ages(rng.integers(0, 19, 2000), rng=rng) for _ in range(2)]
+    trend = Trend.of(releases)
+    for each in trend.rounds:
+        assert 2 * each.estimate.beta <= each.beta == trend.risks.each_round
+    kept = [replace(each, estimate=replace(each.estimate, adjusted=True)) for each in releases]
+    assert Trend.of(kept).beta == pytest.approx(1 - 0.9**2)
 
 
 def test_later_rounds_change_no_interval():

@@ -1,7 +1,9 @@
 // What a person checks before they answer: the promise, whether it is the task they were told of, its time.
 import { isHexadecimal } from "./bytes.js";
 import { BrokenPromiseError, ParameterError, RefusedError, TaskError, UnreachableError } from "./errors.js";
+import { momentInText } from "./figures.js";
 import { checkPromise } from "./promise.js";
+import { Series } from "./series.js";
 
 /** @typedef {import("./task.js").Task} Task */
 /** @typedef {import("./promise.js").CheckedPromise} CheckedPromise */
@@ -23,8 +25,9 @@ const MOST_REMEMBERED = 1000;
 const checked = new Map();
 
 /**
- * The promise of a task if it is within what a person allows; who says nothing allows `AT_MOST`.
- * @param {Task} task
+ * The promise of a task, or of all rounds of a series together, if it is within what a person allows; the default limit
+ * is `AT_MOST`.
+ * @param {Task | Series} task
  * @param {readonly [number, number] | undefined} atMost
  * @returns {CheckedPromise}
  */
@@ -44,7 +47,7 @@ export function allowed(task, atMost) {
 }
 
 /**
- * @param {Task} task
+ * @param {Task | Series} task
  * @param {readonly [number, number] | undefined} atMost
  * @returns {CheckedPromise}
  */
@@ -54,7 +57,7 @@ function computed(task, atMost) {
   if (known === undefined) {
     if (checked.size >= MOST_REMEMBERED) checked.clear();
     try {
-      known = checkPromise(task, atMost);
+      known = task instanceof Series ? task.check(atMost).total : checkPromise(task, atMost);
     } catch (error) {
       throw error instanceof BrokenPromiseError ? new BrokenPromiseError(`${error.message}: do not answer`) : error;
     }
@@ -79,7 +82,7 @@ export function checkPin(pin) {
 
 /**
  * Refuses a task that is another than somebody was told of.
- * @param {Task} task
+ * @param {Task | Series} task
  * @param {string | undefined} pin
  */
 export function checkPinned(task, pin) {
@@ -89,20 +92,28 @@ export function checkPinned(task, pin) {
 }
 
 /**
- * Refuses a task that is not open by the clock of this device.
- * @param {Task} task
+ * Refuses a task, or a series, that is not open by the clock of this device.
+ * @param {Task | Series} task
  */
 export function checkOpen(task) {
   const now = Date.now();
   if (now < task.opens.getTime()) {
-    throw new UnreachableError(`the task opens at ${moment(task.opens)}`, "not-yet-open");
+    throw new UnreachableError(`the task opens at ${momentInText(task.opens)}`, "not-yet-open");
   }
   if (now >= task.closes.getTime()) {
-    throw new RefusedError(`the task was closed at ${moment(task.closes)}`, "closed");
+    throw new RefusedError(`the task was closed at ${momentInText(task.closes)}`, "closed");
   }
 }
 
-/** @param {Date} time */
-function moment(time) {
-  return time.toISOString().replace(".000Z", "Z");
+/**
+ * Return the task that is open now: the task itself, or the round of a series.
+ * @param {Task | Series} asked
+ * @returns {Promise<Task>}
+ */
+export async function openTask(asked) {
+  checkOpen(asked);
+  if (!(asked instanceof Series)) return asked;
+  const number = asked.roundAt(Date.now());
+  if (number === null) throw new RefusedError("no round of the series is open any more", "closed");
+  return asked.task(number);
 }

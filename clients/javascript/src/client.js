@@ -1,7 +1,7 @@
 // One person's side of a task: they check what it promises, and answer it once.
 import { refusal, useOf } from "./budget.js";
 import { equal } from "./bytes.js";
-import { checkOpen } from "./checking.js";
+import { checkOpen, openTask } from "./checking.js";
 import { DataError, ParameterError, RefusedError, noted } from "./errors.js";
 import { newReport } from "./making.js";
 import { opened } from "./opening.js";
@@ -28,8 +28,11 @@ export class Client {
   #last = Promise.resolve();
 
   /** @param {Awaited<ReturnType<typeof opened>>} checked by `Client.open`, which makes clients */
-  constructor({ task, promise, journal, admission, timeout, limit }) {
+  constructor({ task, series, promise, journal, admission, timeout, limit }) {
+    /** The task that is answered; of a series, the round that is open. */
     this.task = task;
+    /** The series whose open round is answered; null for a single task. */
+    this.series = series;
     this.promise = promise;
     this.journal = journal;
     /** The limit of all answers in the journal together; null if there is none. */
@@ -40,7 +43,7 @@ export class Client {
 
   /**
    * Checks everything that a person checks before they answer. Nothing is sent.
-   * @param {Task | string | Uint8Array | URL} task
+   * @param {Task | import("./series.js").Series | string | Uint8Array | URL} task
    * @param {import("./opening.js").Options} [options]
    */
   static async open(task, options = {}) {
@@ -118,6 +121,7 @@ export class Client {
    * @param {unknown} value
    */
   async #entered(value) {
+    if (this.series !== null) this.task = await openTask(this.series); // another round may be open by now
     const before = await this.journal.read(this.task.name);
     if (before !== null) return { entry: before, messages: null, time: null, madeBefore: true };
     checkOpen(this.task);

@@ -7,8 +7,12 @@ import { isPublicKey } from "./keys.js";
 
 /** @typedef {{address: string, key: string}} Place a server: its address, and its public key as hexadecimal digits */
 
-/** Of the wire format that this client speaks. */
-export const VERSION = 1;
+/** The versions of tasks: a task of the second one is a round of a series, and has the field `series`. */
+const VERSION = 1;
+export const ROUND_VERSION = 2;
+
+/** The most rounds of a series: eleven years of days. */
+export const MOST_ROUNDS = 4096;
 
 /** In characters: far more than anybody reads before they answer. */
 const LONGEST_QUESTION = 1000;
@@ -27,9 +31,7 @@ const MOST_SHUFFLERS = 8;
  * @param {any} plain a task in the form that it must have
  */
 export async function checkFigures(plain) {
-  if (plain.version !== VERSION) {
-    throw new TaskError(`this is a task of version ${plain.version}; this program knows version ${VERSION}`);
-  }
+  checkVersion(plain);
   if (isBlank(plain.question) || Array.from(plain.question).length > LONGEST_QUESTION) {
     throw new TaskError("the question must have 1 to 1,000 characters");
   }
@@ -47,11 +49,32 @@ export async function checkFigures(plain) {
   await checkServers(plain.shufflers, plain.analyzer);
 }
 
+/** @param {any} plain */
+function checkVersion({ version, series }) {
+  if (version !== VERSION && version !== ROUND_VERSION) {
+    throw new TaskError(`version must be ${VERSION} or ${ROUND_VERSION}, got a task of version ${version}`);
+  }
+  if (version === VERSION) {
+    if (series === undefined) return;
+    throw new TaskError("a task of version 1 has no field `series`: a round of a series has version 2");
+  }
+  if (series === undefined) {
+    throw new TaskError("the field `series` of a task of version 2 is missing: it is a round of a series");
+  }
+  if (!isHexadecimal(series.id)) {
+    throw new TaskError("the id of a series must be 64 hexadecimal digits, in small letters");
+  }
+  if (series.round < 1 || series.round > MOST_ROUNDS) {
+    throw new TaskError(`the round of a series must be from 1 to ${MOST_ROUNDS}, got ${series.round}`);
+  }
+}
+
 /**
+ * Refuses servers with wrong addresses or keys, or two with the same key.
  * @param {Place[]} shufflers
  * @param {Place} analyzer
  */
-async function checkServers(shufflers, analyzer) {
+export async function checkServers(shufflers, analyzer) {
   if (shufflers.length < 1 || shufflers.length > MOST_SHUFFLERS) {
     throw new TaskError(`a task needs 1 to ${MOST_SHUFFLERS} shufflers, got ${shufflers.length}`);
   }
@@ -68,6 +91,14 @@ async function checkServers(shufflers, analyzer) {
   if (new Set([...shufflers, analyzer].map((place) => place.key)).size !== shufflers.length + 1) {
     throw new TaskError("two servers of the task have the same key: whoever holds it could undo the mixing");
   }
+}
+
+/**
+ * Writes a time as tasks do.
+ * @param {Date} time
+ */
+export function momentInText(time) {
+  return time.toISOString().replace(".000Z", "Z");
 }
 
 /**

@@ -1,4 +1,4 @@
-// Answers a task of shuffledp for one person, on their own device.
+// Answers a task, or the rounds of a series, of shuffledp for one person, on their own device.
 export { AT_MOST } from "./checking.js";
 export { Client } from "./client.js";
 export {
@@ -12,4 +12,5 @@ export {
   UnreachableError,
 } from "./errors.js";
 export { IndexedDBJournal } from "./journal_browser.js";
+export { readSeries, Series } from "./series.js";
 export { readTask, Task } from "./task.js";

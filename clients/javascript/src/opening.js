@@ -1,15 +1,17 @@
 // Everything that a person checks before they answer, in its order. Nothing is sent meanwhile.
-import { allowed, checkOpen, checkPin, checkPinned } from "./checking.js";
+import { allowed, checkPin, checkPinned, openTask } from "./checking.js";
 import { ParameterError } from "./errors.js";
 import { checkPair } from "./guarantee.js";
 import { checkLimited, chosenJournal } from "./journal_choice.js";
 import { SECONDS, checkAdmission, checkTimeout, fetchTask } from "./sending.js";
-import { readTask, Task } from "./task.js";
+import { Series, readAsked } from "./series.js";
+import { Task } from "./task.js";
 
 /**
  * @typedef {object} Options
- * @property {string} [pin] the id that the task must have, as 64 hexadecimal digits; required with an address
- * @property {readonly [number, number]} [atMost] the epsilon and delta that this person allows
+ * @property {string} [pin] the id that the task or series must have, as 64 hexadecimal digits; required with an address
+ * @property {readonly [number, number]} [atMost] the epsilon and delta that this person allows, for a series those of
+ *   all rounds together
  * @property {import("./journal.js").Journal | string} [journal] where reports are kept; in Node also a folder's name
  * @property {string} [admission] what the task asks of people whom it admits
  * @property {number} [timeout] seconds that a server may take to answer
@@ -21,8 +23,8 @@ import { readTask, Task } from "./task.js";
 const OPTIONS = ["pin", "atMost", "journal", "admission", "timeout", "budget", "byResults"];
 
 /**
- * A task that was checked, and with what it is answered.
- * @param {Task | string | Uint8Array | URL} task
+ * A task that was checked, and with what it is answered. Of a series, it is the round that is open.
+ * @param {Task | Series | string | Uint8Array | URL} task
  * @param {Options} options
  */
 export async function opened(task, options) {
@@ -34,14 +36,15 @@ export async function opened(task, options) {
   const atMost = checkPair("atMost", options.atMost);
   const budget = checkPair("budget", options.budget);
   const timeout = checkTimeout(options.timeout ?? SECONDS);
-  const read = await taskOf(task, pin, timeout);
-  checkPinned(read, pin);
-  const promise = allowed(read, atMost);
-  checkOpen(read);
-  const admission = checkAdmission(read, options.admission);
+  const asked = await askedOf(task, pin, timeout);
+  checkPinned(asked, pin);
+  const promise = allowed(asked, atMost);
+  const open = await openTask(asked);
+  const admission = checkAdmission(open, options.admission);
   const journal = await chosenJournal(options.journal);
   const limit = await limitOf(journal, budget, options.byResults);
-  return { task: read, promise, journal, admission, timeout, limit };
+  const series = asked instanceof Series ? asked : null;
+  return { task: open, series, promise, journal, admission, timeout, limit };
 }
 
 /**
@@ -78,20 +81,20 @@ function checkNames(options) {
  * @param {unknown} task
  * @param {string | undefined} pin
  * @param {number} timeout
- * @returns {Promise<Task>}
+ * @returns {Promise<Task | Series>}
  */
-async function taskOf(task, pin, timeout) {
-  if (task instanceof Task) return task;
+async function askedOf(task, pin, timeout) {
+  if (task instanceof Task || task instanceof Series) return task;
   if (task instanceof URL) {
     if (pin === undefined) {
       throw new ParameterError(
         "a task at an address needs a pin, its id: whoever answers there could show each person another task",
       );
     }
-    return readTask(await fetchTask(task, timeout));
+    return readAsked(await fetchTask(task, timeout));
   }
   if (typeof task !== "string" && !(task instanceof Uint8Array)) {
-    throw new ParameterError("task must be a Task, the text or bytes of its file, or a URL to fetch it from");
+    throw new ParameterError("task must be a Task or a Series, the text or bytes of its file, or a URL to fetch it from");
   }
-  return readTask(task);
+  return readAsked(task);
 }

@@ -16,12 +16,13 @@ function kindOf(part) {
 
 /**
  * @param {string} wanted
+ * @param {string} [of] the name of the whole file
  * @returns {Form}
  */
-function plain(wanted) {
+function plain(wanted, of = "a task") {
   return (part, path) => {
     if (kindOf(part) === wanted) return;
-    if (path === "") throw new TaskError(`this is no task: a task is ${wanted}, got ${kindOf(part)}`);
+    if (path === "") throw new TaskError(`${of} must be ${wanted}, got ${kindOf(part)}`);
     throw new TaskError(`\`${path}\` must be ${wanted}, got ${kindOf(part)}`);
   };
 }
@@ -44,20 +45,21 @@ function listOf(form) {
 }
 
 /**
- * An object with exactly these fields.
+ * An object with exactly these fields, of which some may be missing.
  * @param {Record<string, Form>} fields
+ * @param {{optional?: string[], of?: string}} [rest] the fields that may be missing, and the name of the whole file
  * @returns {Form}
  */
-function fieldsOf(fields) {
+function fieldsOf(fields, { optional = [], of = "a task" } = {}) {
   return (part, path) => {
-    object(part, path);
-    const place = path === "" ? "a task" : `\`${path}\``;
+    plain("an object with named fields", of)(part, path);
+    const place = path === "" ? of : `\`${path}\``;
     for (const name of Object.keys(part)) {
       if (!Object.hasOwn(fields, name)) throw new TaskError(`\`${name.slice(0, 60)}\` is no field of ${place}`);
     }
     for (const [name, form] of Object.entries(fields)) {
-      if (!Object.hasOwn(part, name)) throw new TaskError(`the field \`${name}\` of ${place} is missing`);
-      form(part[name], path === "" ? name : `${path}.${name}`);
+      if (Object.hasOwn(part, name)) form(part[name], path === "" ? name : `${path}.${name}`);
+      else if (!optional.includes(name)) throw new TaskError(`the field \`${name}\` of ${place} is missing`);
     }
   };
 }
@@ -109,24 +111,39 @@ const answers = kindsOf("list, range, listed-at, text, numbers or choices", {
   choices: { values: listOf(text), most: whole },
 });
 const server = fieldsOf({ address: text, key: text });
+const servers = { shufflers: listOf(server), analyzer: server };
+const guarantee = fieldsOf({ epsilon: text, delta: text });
 
-/**
- * Refuses a task with an unknown or a missing field, or one that is of another kind. The parameters of its protocol
- * are for parameters.js.
- */
-export const checkForm = fieldsOf({
+/** The fields that a task and a series have. The parameters of the protocol are for parameters.js. */
+const shared = {
   version: whole,
   question: text,
   answers,
   protocol: fieldsOf({ name: text, parameters: object }),
-  guarantee: fieldsOf({ epsilon: text, delta: text }),
+  guarantee,
   users: whole,
   honest_users: whole,
   most_messages: whole,
   opens: text,
-  closes: text,
   time_precision: whole,
   admission: oneOf("anybody, secret or tokens", ["anybody", "secret", "tokens"]),
-  shufflers: listOf(server),
-  analyzer: server,
-});
+};
+
+/** Refuses a task with an unknown or a missing field, or one of another kind. */
+export const checkForm = fieldsOf(
+  { ...shared, closes: text, ...servers, series: fieldsOf({ id: text, round: whole }) },
+  { optional: ["series"] },
+);
+
+/** The same for a series. */
+export const checkSeriesForm = fieldsOf(
+  {
+    ...shared,
+    kind: oneOf("series", ["series"]),
+    total: guarantee,
+    period: whole,
+    rounds: whole,
+    servers: listOf(fieldsOf(servers)),
+  },
+  { of: "a series" },
+);

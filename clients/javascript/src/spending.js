@@ -36,7 +36,6 @@ const FIELDS = ["question", "day", "protocol", "guarantee", ...NUMBERS, "series"
  * @returns {Spending}
  */
 export function spendingOf(task) {
-  const { series } = /** @type {{series?: {id: string, round: number} | null}} */ (task);
   return {
     question: task.question,
     day: new Date().toISOString().slice(0, 10),
@@ -47,7 +46,7 @@ export function spendingOf(task) {
     values: task.code === null ? task.values : task.code.symbols,
     values_per_person: task.levels,
     most_messages: task.mostMessages,
-    series: series ? { id: series.id, round: series.round } : null,
+    series: task.series && { id: task.series.id, round: task.series.round },
   };
 }
 

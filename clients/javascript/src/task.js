@@ -3,7 +3,7 @@ import { sha256, toHexadecimal } from "./bytes.js";
 import { canonicalBytes } from "./canonical.js";
 import { ChoicePlaces } from "./choices.js";
 import { DataError, ParameterError, TaskError } from "./errors.js";
-import { VERSION, checkFigures, readMoment } from "./figures.js";
+import { checkFigures, readMoment } from "./figures.js";
 import { readGuarantee } from "./guarantee.js";
 import { HashFamily } from "./hash_family.js";
 import { NumberPlaces } from "./numbers.js";
@@ -47,7 +47,10 @@ export class Task {
     this.id = id;
     /** The id in hexadecimal digits. */
     this.name = toHexadecimal(id);
-    this.version = VERSION;
+    /** @type {number} */
+    this.version = plain.version;
+    /** The series that the task is a round of, by its id, and the number of the round; null for a single task. */
+    this.series = plain.series === undefined ? null : Object.freeze({ id: plain.series.id, round: plain.series.round });
     /** @type {string} */
     this.question = plain.question;
     /** @type {import("./answers.js").Answers} */
@@ -282,8 +285,39 @@ export class Task {
  */
 export async function readTask(source) {
   if (source instanceof Task) return source;
-  const plain = parseStrictly(textOf(source));
+  return taskOfJson(parsed(source));
+}
+
+/**
+ * Return the JSON that a text or its bytes hold, in the one way in which all parsers read it.
+ * @param {string | Uint8Array | ArrayBuffer} source
+ */
+export function parsed(source) {
+  return parseStrictly(textOf(source));
+}
+
+/** Whether JSON is a series of tasks, which only its kind says. @param {any} plain */
+export function isSeries(plain) {
+  return typeof plain === "object" && plain !== null && plain.kind === "series";
+}
+
+/**
+ * Return the task that JSON holds.
+ * @param {any} plain
+ * @returns {Promise<Task>}
+ */
+export async function taskOfJson(plain) {
+  if (isSeries(plain)) throw new TaskError("it is a series, and here one task is needed: read it as a series");
   checkForm(plain, "");
+  return checkedTask(plain);
+}
+
+/**
+ * Return the task of JSON that has the form of one.
+ * @param {any} plain
+ * @returns {Promise<Task>}
+ */
+export async function checkedTask(plain) {
   await checkFigures(plain);
   const canonical = canonicalBytes(plain);
   const task = new Task(plain, canonical, await sha256(canonical));

@@ -2,28 +2,36 @@
 import type * as declared from "../types/index.js";
 import * as actual from "../src/index.js";
 import { AT_MOST, BrokenPromiseError, Client, RefusedError, UnreachableError, readTask } from "../types/index.js";
-import type { Journal, Law, Options, Receipt, Task } from "../types/index.js";
+import type { Journal, Law, Options, Receipt, Series, Task } from "../types/index.js";
 
 /** Whether two types are the same, each assignable to the other. */
 type Same<One, Other> = [One] extends [Other] ? ([Other] extends [One] ? true : false) : false;
-type Made = "Client" | "Task";
+type Made = "Client" | "Series" | "Task";
 type Read = typeof declared.readTask;
+type ReadSeries = typeof declared.readSeries;
 
 /** Whatever is declared is there, with types that fit. Clients and tasks are made by functions, not by `new`. */
-export const parts: Omit<typeof declared, Made | "readTask"> = actual;
+export const parts: Omit<typeof declared, Made | "readSeries" | "readTask"> = actual;
 export const client = (given: actual.Client): Client => given;
 export const task = (given: actual.Task): Task => given;
-export const opened: (task: actual.Task | string | Uint8Array | URL, options?: Options) => Promise<Client> =
-  actual.Client.open;
+export const series = (given: actual.Series): Series => given;
+export const opened: (
+  task: actual.Task | actual.Series | string | Uint8Array | URL,
+  options?: Options,
+) => Promise<Client> = actual.Client.open;
+export const readRounds: (
+  source: actual.Series | Exclude<Parameters<ReadSeries>[0], Series>,
+) => ReturnType<ReadSeries> = actual.readSeries;
 export const read: (source: actual.Task | Exclude<Parameters<Read>[0], Task>) => ReturnType<Read> = actual.readTask;
 
 /** And the other way round: nothing is there that is not declared, and nothing is taken that is not. */
 export const names: Same<keyof typeof actual, keyof typeof declared> = true;
 export const ofClients: Same<keyof actual.Client, keyof Client> = true;
 export const ofTasks: Same<keyof actual.Task, keyof Task> = true;
+export const ofSeries: Same<keyof actual.Series, keyof Series> = true;
 export const opens: Same<
-  Exclude<Parameters<typeof actual.Client.open>[0], actual.Task>,
-  Exclude<Parameters<typeof Client.open>[0], Task>
+  Exclude<Parameters<typeof actual.Client.open>[0], actual.Task | actual.Series>,
+  Exclude<Parameters<typeof Client.open>[0], Task | Series>
 > = true;
 export const reads: Same<
   Exclude<Parameters<typeof actual.readTask>[0], actual.Task>,

@@ -10,9 +10,11 @@ export declare const AT_MOST: readonly [number, number];
 
 /** How a person answers. */
 export interface Options {
-  /** The id that the task must have, as 64 hexadecimal digits. Required where the task is fetched from an address. */
+  /**
+   * The id that the task or series must have, as 64 hexadecimal digits. Required where it is fetched from an address.
+   */
   pin?: string;
-  /** The epsilon and delta that this person allows; `AT_MOST` unless given. */
+  /** The epsilon and delta that this person allows, for a series those of all rounds; `AT_MOST` unless given. */
   atMost?: readonly [number, number];
   /**
    * Where reports are kept, so that each task is answered once: in browsers the database of the page's origin, in Node
@@ -39,15 +41,17 @@ export declare class Client {
    * Checks everything that a person checks before they answer: that it is the task that is pinned, that its parameters
    * keep what it promises and this person allows, that it is open, and that it can be answered. Nothing is sent.
    *
-   * @param task a task, the text or bytes of its file, or a URL to fetch it from
+   * @param task a task or a series, the text or bytes of its file, or a URL to fetch it from
    * @throws TaskError where it is no task, or not the one that is pinned
    * @throws BrokenPromiseError where it gives less privacy than it claims, or than is allowed
    * @throws RefusedError, UnreachableError where it is closed, is not open yet or cannot be fetched
    * @throws ParameterError where an option is not one
    */
-  static open(task: Task | string | Uint8Array | URL, options?: Options): Promise<Client>;
-  /** The task that is answered. */
+  static open(task: Task | Series | string | Uint8Array | URL, options?: Options): Promise<Client>;
+  /** The task that is answered; of a series, the round that is open. It is another one once the next round opens. */
   readonly task: Task;
+  /** The series whose open round is answered; null for a single task. */
+  readonly series: Series | null;
   /** The promise, as it was computed here from the task's parameters. */
   readonly promise: CheckedPromise;
   /** Where reports are kept. */
@@ -224,10 +228,57 @@ export interface HashFamily {
   bucket(seed: bigint, value: bigint): number;
 }
 
+/** A question that is asked in several rounds, each a task; all tasks follow from the series. */
+export declare class Series {
+  private constructor();
+  readonly version: number;
+  readonly question: string;
+  /** The claimed guarantee of all rounds together, as numbers. */
+  readonly guarantee: { readonly epsilon: number; readonly delta: number };
+  /** The same in the spelling of the file. */
+  readonly claim: { readonly epsilon: string; readonly delta: string };
+  /** The number of rounds. */
+  readonly rounds: number;
+  /** The seconds of each round. */
+  readonly period: number;
+  /** The time at which the first round opens. */
+  readonly opens: Date;
+  /** The time at which the last round closes. */
+  readonly closes: Date;
+  /** The SHA-256 of the canonical bytes. */
+  readonly id: Uint8Array;
+  /** The id in hexadecimal digits: what is pinned. */
+  readonly name: string;
+  readonly canonical: Uint8Array;
+  /** The time at which a round opens, and the round before it closes. */
+  opensAt(round: number): Date;
+  /** The number of the round that is open at a time, in milliseconds since 1970; null if none is. */
+  roundAt(now: number | Date): number | null;
+  /** The task of a round, from 1 on. */
+  task(round: number): Promise<Task>;
+  /**
+   * The privacy of one round and of all rounds together, computed from the parameters.
+   *
+   * @param atMost the epsilon and delta that a person allows for all rounds together
+   * @throws BrokenPromiseError where it is weaker than claimed, or than is allowed
+   */
+  check(atMost?: readonly [number, number]): { round: CheckedPromise; total: CheckedPromise };
+}
+
+/**
+ * The series that a text or its bytes hold.
+ *
+ * @throws TaskError where anything in it is not as the wire format says
+ */
+export declare function readSeries(source: string | Uint8Array | ArrayBuffer | Series): Promise<Series>;
+
 /** A question, who may answer what, the noise, and the servers with their keys. */
 export declare class Task {
   private constructor();
+  /** 1, or 2 for a round of a series. */
   readonly version: number;
+  /** The series that the task is a round of, by its id, and the number of the round; null for a single task. */
+  readonly series: { readonly id: string; readonly round: number } | null;
   readonly question: string;
   readonly answers:
     | { readonly kind: "list"; readonly values: readonly string[] }

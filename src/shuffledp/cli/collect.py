@@ -335,6 +335,13 @@ def up(
             panel=_ASKED,
         ),
     ] = None,
+    rounds: Annotated[
+        int | None,
+        option("NUMBER", "Ask in this number of rounds, and show the trend.", panel=_ASKED, parser=whole_number),
+    ] = None,
+    period: Annotated[
+        str | None, option("LENGTH", "Length of a round, such as 20s; default: enough for all people.", panel=_ASKED)
+    ] = None,
     shufflers: Annotated[
         int, option("NUMBER", "Number of shufflers in the chain.", panel=PLACE, parser=whole_number)
     ] = 1,
@@ -360,7 +367,10 @@ def up(
     and removes temporary files.
 
     With --free-text 16 people type their home page, which nobody listed.
+    With --rounds 4 the same people are asked four times and change their
+    answers; the guarantee holds for all rounds together.
     """
+    from shuffledp.cli.options import length_of
     from shuffledp.cli.progress import ProgressBar
     from shuffledp.collect.simulation.one_machine import OneMachine
     from shuffledp.collect.simulation.people import Question
@@ -368,6 +378,8 @@ def up(
     per_second = None if pace is None else _per_second(pace)
     if once and not people:
         raise ParameterError("--once needs simulated people: leave out --once, or set --people above 0")
+    if rounds is not None and pace is not None:
+        raise ParameterError("--pace is for one round: leave out --pace or --rounds")
     if once and pace is not None:
         raise ParameterError("--pace applies after the release, where --once stops: leave out one of them")
     choices = text_choices(free_text, alphabet=alphabet, pieces=pieces, normalise=normalise, levels=levels, width=width)
@@ -392,10 +404,17 @@ def up(
             shufflers=shufflers,
             port=port,
             folder=folder,
+            rounds=rounds,
+            period=None if period is None else int(length_of(period, name="period").total_seconds()),
             takes_long=lambda: print_note("stopping"),
         )
     with machine:
         print_note(f"Results will be at {machine.results}")
+        if rounds is not None:
+            _show_rounds(machine, explain=explain, as_json=json)
+            if not once:
+                _stay_up(machine)
+            return
         outcome = None
         with ProgressBar() as progress:
             if people:
@@ -417,6 +436,48 @@ def up(
             _invite(machine, outcome)
             with suppress(KeyboardInterrupt):
                 machine.watch()
+
+
+def _show_rounds(machine: OneMachine, *, explain: bool, as_json: bool) -> None:
+    """Print the release of every round, and then what changed between the rounds."""
+    from shuffledp.cli.progress import ProgressBar
+    from shuffledp.cli.release_output import publish
+    from shuffledp.cli.trend import show_trend
+    from shuffledp.explain.rounds import how_often
+    from shuffledp.release.trend import Trend
+    from shuffledp.release.trend_files import to_dict
+
+    series = machine.series
+    assert series is not None
+    print_note(
+        f"{series.rounds} rounds, {how_often(series.period)}. All rounds together: "
+        f"{epsilon_delta(series.total.epsilon, series.total.delta)}; one round: "
+        f"{epsilon_delta(series.guarantee.epsilon, series.guarantee.delta)}."
+    )
+    outcomes: list[Outcome] = []
+    with ProgressBar() as progress:
+        for outcome in machine.run_rounds(progress):
+            outcomes.append(outcome)
+            if not as_json:
+                print_title(f"Round {len(outcomes)} of {series.rounds}")
+                publish(outcome.release, out=[], top=None, as_json=False, explain=explain)
+    trend = Trend.of([outcome.release for outcome in outcomes], rounds=series.rounds)
+    if as_json:
+        each = [_plain(machine, outcome) for outcome in outcomes]
+        for number, one in enumerate(each, 1):
+            one["task"] = series.task(number).name
+        print_json({"series": series.name, "rounds": each, "trend": to_dict(trend)})
+        return
+    show_trend(trend, top=None, explain=explain, since=None)
+
+
+def _stay_up(machine: OneMachine) -> None:
+    """Print the addresses, and wait for an interrupt: all rounds are over."""
+    print_note(f"Results:              {machine.results}")
+    print_note(f"Operator's console:   {machine.operator} (token: {quoted(machine.operator_token.resolve())})")
+    print_note("All rounds are over. Ctrl-C stops everything.")
+    with suppress(KeyboardInterrupt):
+        machine.watch()
 
 
 def _per_second(text: str) -> float:

@@ -74,13 +74,13 @@ def trend(
     elif csv:
         print(found.to_csv(), end="")
     else:
-        _show(found, top=top, explain=explain, since=since)
+        show_trend(found, top=top, explain=explain, since=since)
     for path in paths:
         save(found, path)
         note_written(path)
 
 
-def _show(found: Trend, *, top: int | None, explain: bool, since: int | None) -> None:
+def show_trend(found: Trend, *, top: int | None, explain: bool, since: int | None) -> None:
     """Print the answer, then the table."""
     from shuffledp.explain.trend import (
         MOST_ROWS,

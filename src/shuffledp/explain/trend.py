@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterator
 from typing import Any
 
-from shuffledp.formatting import confidence, counted, share_at_least, share_at_most, shown
+from shuffledp.formatting import confidence, counted, sentence, share_at_least, share_at_most, shown
 from shuffledp.histogram.distribution import Quantile, written
 from shuffledp.release.trend import Difference, Level, Measure, Trend
 from shuffledp.release.trend_quantiles import QuantileDifference, QuantileTrend, Verdict
@@ -23,9 +23,15 @@ _MOST_COLUMNS = 4
 _WIDTH = 24
 
 
-def headline(trend: Trend, *, since: int | None = None) -> str:
-    """Return the answer in one sentence: how many values changed since the first or a given round."""
-    named = f"{shown(trend.question)}, {rounds_so_far(trend)}"
+def headline(trend: Trend, *, since: int | None = None, question: bool = True) -> str:
+    """Return the answer in one sentence: how many values changed since the first or a given round.
+
+    It begins with the `question` unless that stands above it.
+    """
+    named = sentence(rounds_so_far(trend))
+    if question:
+        asked = shown(trend.question)
+        named = f"{asked} {named}" if asked.endswith("?") else f"{asked}, {rounds_so_far(trend)}"
     if len(trend.rounds) < 2:
         return f"{named}: one round cannot show a change."
     found = trend.differences(since=since)

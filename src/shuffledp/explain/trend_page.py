@@ -66,7 +66,7 @@ def context(trend: Trend) -> dict[str, Any]:
     listed = trend.top(MOST_ROWS)
     return {
         "question": trend.question,
-        "headline": headline(trend),
+        "headline": headline(trend, question=False),
         "so_far": rounds_so_far(trend),
         "confident": confidence_sentence(trend),
         "confidence": confidence(min(trend.beta, 0.999)),

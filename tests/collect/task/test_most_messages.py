@@ -125,6 +125,22 @@ def test_the_chance_of_more_is_an_upper_bound(name, answers):
         assert chance_of_more(protocol, most) >= min(1.0, protocol.users * more) * (1 - 1e-9)
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize("name", [name for name, codec in CODECS.items() if "choices" in codec.kinds])
+def test_the_limit_for_several_choices(name):
+    """Every report has a message for each choice, in addition to the noise."""
+    protocol = small_task(protocol=name, most=3, users=600).task.protocol
+    most = most_messages(protocol, delta=1e-6)
+    assert most == 3 + protocol.bins or chance_of_more(protocol, most) <= seldom_enough(1e-6)
+    distribution = number_distribution(protocol)
+    assert distribution[:3].sum() == 0
+    tails = distribution[::-1].cumsum()[::-1]
+    for limit in range(3, min(distribution.size - 2, most)):
+        if protocol.users * float(tails[limit + 1]) < 1e-22:  # the windows end at 2^-100
+            break
+        assert chance_of_more(protocol, limit) >= min(1.0, protocol.users * float(tails[limit + 1])) * (1 - 1e-9)
+
+
 @pytest.mark.parametrize("name", CODECS)
 def test_the_limit_is_large_enough_and_not_much_larger(name):
     protocol = small_task(protocol=name, answers=tuple(str(at) for at in range(200))).task.protocol

@@ -251,10 +251,10 @@ class Analyzer:
 
     async def show_series(self, request: Request) -> Response:
         """The canonical bytes of a series, whose SHA-256 is its name."""
-        for series in self._settings.series:
-            if series.name == request.path_params["name"]:
-                return Response(series.canonical, media_type="application/json")
-        raise Refused(Reason.UNKNOWN_TASK)
+        series = self._series.get(request.path_params["name"])
+        if series is None:
+            raise Refused(Reason.UNKNOWN_TASK)
+        return Response(series.canonical, media_type="application/json")
 
     async def show_status(self, task: Task, request: Request) -> Response:
         """Public counters and problems."""

@@ -71,8 +71,9 @@ class SeriesTrends:
 
     def _state(self, series: Series) -> _State:
         """The latest release of each round that has one, and the number of its releases."""
-        listed = ((number, self._store.listed(series.task(number).id)) for number in range(1, series.rounds + 1))
-        return tuple((number, releases[-1], len(releases)) for number, releases in listed if releases)
+        numbers = {series.task(number).id: number for number in range(1, series.rounds + 1)}
+        listed = self._store.listed_of(list(numbers))
+        return tuple((numbers[task_id], found[-1], len(found)) for task_id, found in listed.items() if found)
 
     def _begin(self, series: Series, state: _State) -> threading.Event:
         """Compute a trend in a thread, unless one does so already."""

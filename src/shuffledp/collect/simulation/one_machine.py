@@ -7,6 +7,7 @@ deployment. The people are simulated, and their answers are public.
 from __future__ import annotations
 
 import json
+import math
 import secrets
 import shutil
 import tempfile
@@ -26,7 +27,8 @@ from shuffledp.collect.crypto.keys import KeyPair, write_key, write_secret
 from shuffledp.collect.server.auth import hash_of, new_token
 from shuffledp.collect.simulation.people import SEPARATOR, ArrivingPeople, Question, check_pace, usual_pace
 from shuffledp.collect.simulation.processes import Processes, free_ports
-from shuffledp.collect.task import Place, Task
+from shuffledp.collect.task import Place, Series, Task
+from shuffledp.collect.task.new_series import new_series
 from shuffledp.collect.task.new_task import new_task
 from shuffledp.collect.task.task import MOST_SHUFFLERS
 from shuffledp.errors import DataError, ParameterError
@@ -46,6 +48,12 @@ _SECONDS_EACH = 0.05
 """Seconds for one report, or for opening its messages: ten times the usual time."""
 
 _CHECK_SECONDS = 0.2
+
+_STARTING = 6.0
+"""Seconds from the start of the servers to the first round of a series."""
+
+_SHORTEST_PERIOD, _PEOPLE_PER_SECOND = 6.0, 250.0
+"""Seconds of a round without anybody, and people who can report in a second on a slow machine."""
 
 _MOMENT = 1.0
 """Seconds after which `takes_long` is called."""
@@ -87,7 +95,8 @@ class OneMachine:
 
     `people` are simulated; with 0, only visitors answer. `users` reports make a batch; by default all people are in
     one. `pace` is the number of people per second who arrive after the release. `port` is the analyzer's. `takes_long`
-    is called if stopping takes more than a second.
+    is called if stopping takes more than a second. With `rounds`, the question is asked in a series of rounds, each
+    `period` seconds long (by default long enough for all people), and the same people answer every round.
     """
 
     def __init__(
@@ -100,6 +109,8 @@ class OneMachine:
         shufflers: int = 1,
         port: int | None = None,
         folder: Path | None = None,
+        rounds: int | None = None,
+        period: int | None = None,
         takes_long: Callable[[], None] = lambda: None,
     ) -> None:
         self.people = whole("people", people, minimum=0)
@@ -117,8 +128,17 @@ class OneMachine:
         ports = free_ports([0] * shufflers + [port or 0])
         self.question = question or Question()
         self.pace = check_pace(pace if pace is not None else usual_pace(self.users) if people else 0.0)
-        self._deployment = Deployment(self.question, users=self.users, ports=ports)
-        self.task = self._deployment.task
+        if rounds is not None and not people:
+            raise ParameterError("people must be above 0 if rounds is given: they answer every round")
+        if period is not None and rounds is None:
+            raise ParameterError("period must be given with rounds only")
+        usual = math.ceil(_SHORTEST_PERIOD + self.people / _PEOPLE_PER_SECOND)
+        self._deployment = Deployment(
+            self.question, users=self.users, ports=ports, rounds=rounds, period=usual if period is None else period
+        )
+        asked = self._deployment.asked
+        self.series = asked if isinstance(asked, Series) else None
+        self.task = asked if isinstance(asked, Task) else asked.task(1)
         self._given, self._takes_long = folder, takes_long
         self._arriving: ArrivingPeople | None = None
 
@@ -141,7 +161,7 @@ class OneMachine:
 
     @property
     def task_file(self) -> Path:
-        """The task file, for clients on this machine."""
+        """The file of the task or the series, for clients on this machine."""
         return self.folder / self._deployment.task_file
 
     @property
@@ -152,12 +172,14 @@ class OneMachine:
     @property
     def page(self) -> str:
         """The address of the survey page."""
-        return f"{self.task.shufflers[0].address}/ask/{self.task.name}"
+        which = self.task.name if self.series is None else f"series/{self.series.name}"
+        return f"{self.task.shufflers[0].address}/ask/{which}"
 
     @property
     def results(self) -> str:
         """The address of the results for a browser."""
-        return f"{self.task.analyzer.address}/tasks/{self.task.name}"
+        which = f"tasks/{self.task.name}" if self.series is None else f"series/{self.series.name}"
+        return f"{self.task.analyzer.address}/{which}"
 
     @property
     def operator(self) -> str:
@@ -182,8 +204,32 @@ class OneMachine:
     def run(self, progress: Progress = quiet) -> Outcome:
         """Wait for the servers, let all people report, and return the release of all complete batches."""
         self.wait_for_servers(progress)
+        return self._collect(self.question.of_people(self.people), progress)
+
+    def run_rounds(self, progress: Progress = quiet) -> Iterator[Outcome]:
+        """Wait for the servers, let all people report in every round, and yield the release of each round."""
+        if self.series is None:
+            raise ParameterError("rounds must be given for a series")
+        self.wait_for_servers(progress)
+        for number in range(1, self.series.rounds + 1):
+            self.task = self.series.task(number)
+            self._wait_until(self.task.opens, progress)
+            passed = (number - 1) / (self.series.rounds - 1)
+            yield self._collect(self.question.of_round(self.people, passed), progress)
+
+    def _wait_until(self, opens: datetime, progress: Progress) -> None:
+        """Wait for a round."""
+        whole_wait = max(1e-3, opens.timestamp() - time.time())
+        while (left := opens.timestamp() - time.time()) > 0:
+            self._processes.check()
+            progress("waiting for the round", max(0.0, 1 - left / whole_wait))
+            time.sleep(min(left, _CHECK_SECONDS))
+        progress("waiting for the round", 1.0)
+
+    def _collect(self, answers: Sequence[str], progress: Progress) -> Outcome:
+        """Let all people report, and return the release of all complete batches."""
         started = time.monotonic()
-        crowd = self._everybody_reports(progress)
+        crowd = self._everybody_reports(answers, progress)
         release = self._wait_for_release(crowd.acknowledged // self.users * self.users, progress)
         return Outcome(
             people=crowd.people,
@@ -225,7 +271,7 @@ class OneMachine:
             self._wait(partial(self._asked, f"{command.address}/health"), f"{command.name} did not start", _PATIENCE)
         progress("starting servers", 1.0)
 
-    def _everybody_reports(self, progress: Progress) -> _Crowd:
+    def _everybody_reports(self, answers: Sequence[str], progress: Progress) -> _Crowd:
         people = self.folder / "people.csv"
         files = ["--task", str(self.task_file), "--data", str(people)]
 
@@ -234,9 +280,9 @@ class OneMachine:
             return crowd.done
 
         try:
-            write_secret(people, "\n".join(map(_cell, ["answer", *self.question.of_people(self.people)])))
+            write_secret(people, "\n".join(map(_cell, ["answer", *answers])))
             crowd = self._processes.start(
-                "crowd", ["crowd", *files, "--column", "answer", "--separator", SEPARATOR, "--json"], ends=True
+                self._crowd_name, ["crowd", *files, "--column", "answer", "--separator", SEPARATOR, "--json"], ends=True
             )
             self._wait(done, "people could not report", _PATIENCE + self.people * _SECONDS_EACH)
         finally:  # in a real collection only the people have their answers
@@ -248,6 +294,11 @@ class OneMachine:
             crowd.check()
             raise DataError("the crowd did not write its result") from None
         return _Crowd(people=result["people"], acknowledged=result["acknowledged"], refused=result["refused"])
+
+    @property
+    def _crowd_name(self) -> str:
+        """The name of the process of the people who report, one for each round."""
+        return "crowd" if self.task.series is None else f"crowd {self.task.series.round}"
 
     def _reports(self) -> int:
         """The number of reports that the first shuffler has accepted."""
@@ -319,24 +370,33 @@ class Command(NamedTuple):
 
 
 class Deployment:
-    """The task, keys, tokens and ledger of servers at these ports: shufflers in order, then the analyzer."""
+    """The task, keys, tokens and ledger of servers at these ports: shufflers in order, then the analyzer.
 
-    def __init__(self, question: Question, *, users: int, ports: Sequence[int]) -> None:
+    With `rounds`, a series of rounds of `period` seconds instead of a task.
+    """
+
+    def __init__(
+        self, question: Question, *, users: int, ports: Sequence[int], rounds: int | None = None, period: int = 0
+    ) -> None:
         self._keys = [KeyPair.generate() for _ in ports]
         places = [Place(f"http://127.0.0.1:{port}", key.public) for port, key in zip(ports, self._keys, strict=True)]
         now = datetime.now(UTC)
-        self.task: Task = new_task(
-            question=question.words,
-            answers=question.possible(users=users, epsilon=EPSILON, delta=DELTA),
-            users=users,
-            epsilon=EPSILON,
-            delta=DELTA,
-            shufflers=places[:-1],
-            analyzer=places[-1],
-            opens=now - timedelta(hours=1),
-            closes=now + timedelta(days=1),
-        )
-        self.task_file = f"{question.name}.task.json"
+        asked: dict[str, Any] = {
+            "question": question.words,
+            "answers": question.possible(users=users, epsilon=EPSILON, delta=DELTA),
+            "users": users,
+            "epsilon": EPSILON,
+            "delta": DELTA,
+            "shufflers": places[:-1],
+            "analyzer": places[-1],
+        }
+        self.asked: Task | Series
+        if rounds is None:
+            self.asked = new_task(**asked, opens=now - timedelta(hours=1), closes=now + timedelta(days=1))
+        else:
+            opens = now.replace(microsecond=0) + timedelta(seconds=_STARTING)
+            self.asked = new_series(**asked, rounds=rounds, period=period, opens=opens)
+        self.task_file = f"{question.name}.{'task' if rounds is None else 'series'}.json"
         self._ports = ports
         self._names = [*(f"shuffler {at + 1}" for at in range(len(ports) - 1)), "analyzer"]
         self._tokens = [new_token() for _ in ports[1:]]
@@ -344,7 +404,7 @@ class Deployment:
 
     def write(self, folder: Path) -> None:
         """Write all files."""
-        (folder / self.task_file).write_text(self.task.to_json(), encoding="utf-8")
+        (folder / self.task_file).write_text(self.asked.to_json(), encoding="utf-8")
         for name, key in zip(self._names, self._keys, strict=True):
             write_key(key, folder / f"{_file(name)}.key")
         for name, token in zip(self._names[1:], self._tokens, strict=True):

@@ -71,6 +71,9 @@ HOME_PAGES: Mapping[str, float] = {
 SEPARATOR = "\n"
 """Between the choices in a cell: no answer of a task has a line break."""
 
+_CHANGING = 0.5
+"""The share of the people with the first answer who have the second one in the last round of a series."""
+
 _SEED = 14
 """The people are always the same; their noise never is."""
 
@@ -151,6 +154,19 @@ class Question:
     def of_people(self, people: int) -> list[str]:
         """Return the answers of the first `people` people."""
         return self._drawn(people, np.random.default_rng(_SEED))
+
+    def of_round(self, people: int, share: float) -> list[str]:
+        """Return the answers of the same people later: some of those with the first answer change to the second.
+
+        `share` is the time that has passed, from 0 in the first round to 1 in the last one.
+        """
+        answers, rng = self.of_people(people), np.random.default_rng(_SEED + 2)
+        if self.numbers is not None or self.most is not None or len(self.shares) < 2:
+            return answers
+        first, second = self.answers[:2]
+        changes = rng.random(people) < _CHANGING * share
+        pairs = zip(answers, changes.tolist(), strict=True)
+        return [second if answer == first and changed else answer for answer, changed in pairs]
 
     def of_others(self) -> Iterator[Any]:
         """Yield the answers of later people, without end; several choices are a list."""

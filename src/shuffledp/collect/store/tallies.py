@@ -216,6 +216,15 @@ class TallyStore:
             rows = transaction.rows("SELECT number, made FROM releases WHERE task_id = ? ORDER BY number", task_id)
         return [ListedRelease(number=number, made=datetime.fromisoformat(made)) for number, made in rows]
 
+    def listed_of(self, task_ids: Sequence[bytes]) -> dict[bytes, list[ListedRelease]]:
+        """Return number and time of all releases of several tasks, the oldest first; a series can have thousands."""
+        with self._database.reading() as transaction:
+            rows = transaction.rows_among("SELECT task_id, number, made FROM releases WHERE task_id {keys}", task_ids)
+        found: dict[bytes, list[ListedRelease]] = {task_id: [] for task_id in task_ids}
+        for task_id, number, made in sorted(rows, key=lambda row: int(row[1])):
+            found[bytes(task_id)].append(ListedRelease(number=number, made=datetime.fromisoformat(made)))
+        return found
+
     def batches(self, task_id: bytes) -> list[CountedBatch]:
         """Return all counted batches in the order of their first release; those without one come last."""
         with self._database.reading() as transaction:

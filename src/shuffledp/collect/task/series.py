@@ -237,6 +237,8 @@ class Series(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tr
     def delta_of(self, rounds: int, epsilon: float) -> float:
         """Return the delta of a person who answers this number of rounds, at an epsilon; rounded up."""
         redrawn = chance_of_more(self.protocol, self.most_messages)
+        if redrawn >= 1:  # nothing is known of people who always sample again
+            return 1.0
         try:
             return min(1.0, self.privacy_of(rounds).delta(epsilon) / (1 - redrawn) ** rounds)
         except ParameterError as error:  # the noise of the honest people is 0 in floating point

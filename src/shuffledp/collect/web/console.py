@@ -241,10 +241,11 @@ class Console:
     def _series_page(self, series: Series, now: datetime) -> str:
         """All rounds of a series: the trend, and the page of each round that has begun."""
         begun = [series.task(number) for number in range(1, series.rounds + 1) if series.opens_at(number) <= now]
+        listed = self._store.listed_of([task.id for task in begun])
         rounds = [
-            {"number": number, "task": _task_context(task, now), "releases": self._store.listed(task.id)}
+            {"number": number, "task": _task_context(task, now), "releases": listed[task.id]}
             for number, task in enumerate(begun, start=1)
-        ]
+        ][-MOST_BATCHES:]
         return _page(
             "console/series.html",
             series={
@@ -256,7 +257,7 @@ class Console:
                 "closes": series.closes,
                 "total": series.total,
             },
-            trend=self._trend_of(series) if any(each["releases"] for each in rounds) else None,
+            trend=self._trend_of(series),
             rounds=rounds[::-1],
         )
 
