@@ -12,6 +12,7 @@ from mutants.catalogue import (
     protocols,
     randomness,
     replays,
+    series,
     sets,
     trends,
 )
@@ -28,6 +29,7 @@ MUTANTS = (
     *answers.MUTANTS,
     *replays.MUTANTS,
     *trends.MUTANTS,
+    *series.MUTANTS,
     *sets.MUTANTS,
     *javascript.MUTANTS,
 )

@@ -10,8 +10,8 @@ from shuffledp import Trend
 from shuffledp.errors import DataError, ParameterError
 from shuffledp.explain.trend import change, headline, sentences, text
 from shuffledp.explain.trend_chart import quantile_chart, trend_chart
+from shuffledp.release.changes import Difference, Measure
 from shuffledp.release.rounds import Round
-from shuffledp.release.trend import Difference, Measure
 from shuffledp.release.trend_quantiles import Verdict
 from tests.oracles.html_pages import read_page
 from tests.release.trends import protocol_of, release_of, release_of_ages

@@ -13,8 +13,8 @@ from shuffledp import Release, Trend
 from shuffledp.errors import DataError, LabelError, ParameterError
 from shuffledp.estimators.differences import ErrorDifference
 from shuffledp.histogram.labels import HIDDEN
+from shuffledp.release.changes import Measure
 from shuffledp.release.rounds import Risks, Round
-from shuffledp.release.trend import Measure
 from shuffledp.release.trend_quantiles import Verdict
 from tests.release.trends import as_release, protocol_of, release_of, release_of_ages
 
