@@ -41,7 +41,7 @@ def test_a_tally_is_kept_once(tallies):
 
 
 def test_releases_of_many_tasks_are_listed_at_once(counted):
-    other = task_of(4)
+    other = task_of(4, "another task")
     counted.prepare(other)
     counted.keep_release(TASK.id, release=b"{}", batches=[A])
     counted.keep_release(TASK.id, release=b"{}", batches=[A, B])
