@@ -130,6 +130,8 @@ async def test_files_and_pages(store):
         assert "Rounds 1 to 4 of 4 (1 without a release)" in page.text
         assert f"{at}.csv" in page.text
         assert "Changed or noise?" in page.text
+        round_page = await client.get(f"/tasks/{SERIES.task(2).name}", headers={"accept": "text/html"})
+        assert f'This is round 2. <a href="/series/{SERIES.name}">' in round_page.text
         listed = await client.get("/", headers={"accept": "text/html"})
         assert f'href="/series/{SERIES.name}"' in listed.text
         assert f'href="/tasks/{SERIES.task(1).name}"' not in listed.text
