@@ -13,6 +13,7 @@ from mutants.catalogue import (
     randomness,
     replays,
     series,
+    sets,
     trends,
 )
 
@@ -27,7 +28,8 @@ MUTANTS = (
     *collection.MUTANTS,
     *answers.MUTANTS,
     *replays.MUTANTS,
-    *series.MUTANTS,
     *trends.MUTANTS,
+    *series.MUTANTS,
+    *sets.MUTANTS,
     *javascript.MUTANTS,
 )

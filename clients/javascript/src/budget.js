@@ -165,11 +165,15 @@ function isWithin(answered, limit, total = totalOf(answered)) {
  * @param {number} delta of that task
  */
 export function fitting(others, limit, delta) {
-  const fits = (/** @type {number} */ rate) => isWithin([...others, { asked: withRate(rate, delta), times: 1 }], limit);
   if (!isWithin(others, limit)) return null;
+  const fits = (/** @type {number} */ rate) => isWithin([...others, { asked: withRate(rate, delta), times: 1 }], limit);
+  const epsilonOf = (/** @type {number} */ rate) =>
+    totalOf([{ asked: withRate(rate, delta), times: 1 }]).epsilon(delta);
   let high = LEAST_RATE;
+  while (epsilonOf(high) > limit.epsilon && high < MOST_RATE) high *= GROWTH; // fast: one task alone
+  if (fits(high / GROWTH)) return limit.epsilon; // its epsilon is larger than the limit
   while (!fits(high)) {
-    high *= GROWTH; // little noise is fast to compute, so the search begins there
+    high *= GROWTH;
     if (high > MOST_RATE) return null;
   }
   let low = high / GROWTH;
@@ -178,7 +182,7 @@ export function fitting(others, limit, delta) {
     if (fits(middle)) high = middle;
     else low = middle;
   }
-  const epsilon = totalOf([{ asked: withRate(high, delta), times: 1 }]).epsilon(delta);
+  const epsilon = epsilonOf(high);
   if (epsilon < LEAST_SHARE * limit.epsilon) return null;
   return epsilon < limit.epsilon ? roundedDown(epsilon) : limit.epsilon;
 }

@@ -61,7 +61,8 @@ export class Client {
    */
   async spending() {
     if (this.limit === null) return null;
-    return useOf((await this.journal.spendings?.()) ?? [], this.task, this.limit);
+    const task = this.series === null ? this.task : await openTask(this.series); // another round may be open by now
+    return useOf((await this.journal.spendings?.()) ?? [], task, this.limit);
   }
 
   /** Fetches the list of answers where the task keeps it elsewhere, and checks it. */

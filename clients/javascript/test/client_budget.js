@@ -153,6 +153,18 @@ const CHECKS = {
     same((await journal.spendings()).length, 1, "no claim is left");
   },
 
+  async "a broken claim is an error, and is not removed"({ tasks, newJournal, addBrokenClaim }) {
+    const journal = newJournal();
+    await (await Client.open(tasks[0], { journal })).report(ANSWER);
+    await addBrokenClaim(journal, `${"0".repeat(64)}.1f.claim`);
+    const second = await Client.open(tasks[1], { journal, budget: LIMIT });
+    for (const attempt of [() => second.report(ANSWER), () => second.spending(), () => second.report(ANSWER)]) {
+      await thrown(DataError, /is broken, so it is unknown how much privacy was spent/, attempt);
+    }
+    same(await second.state(), "new", "the state");
+    await (await Client.open(tasks[1], { journal })).report(ANSWER); // without a limit, nothing is counted
+  },
+
   async "options of a budget are checked"({ tasks, newJournal }) {
     const journal = newJournal();
     for (const budget of [3, [3], [3, 1e-5, 1], ["3", "1"], [NaN, 1e-5], [0, 1e-5], [3, 0], [3, 1], [Infinity, 1e-5]]) {

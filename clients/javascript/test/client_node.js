@@ -25,6 +25,7 @@ export async function runBudgets({ folder, ...setting }) {
     return await checkBudgets({
       ...setting,
       newJournal: () => new FolderJournal(join(folder, String((people += 1)), "reports")),
+      addBrokenClaim: (journal, name) => writeFile(join(journal.folder, name), "{"),
     });
   } finally {
     clearInterval(awake);

@@ -6,14 +6,18 @@ from datetime import UTC, datetime
 from types import SimpleNamespace
 
 import pytest
+from typer.testing import CliRunner
 
 from shuffledp.cli.app import app
 from shuffledp.collect import Client, Reason
 from shuffledp.collect.client import client as module
+from shuffledp.collect.client.budget import Total
+from shuffledp.collect.client.journal import Journal
 from shuffledp.collect.simulation.crowd import send_crowd
 from shuffledp.collect.task import series_of
 from shuffledp.collect.task.report import open_report
-from shuffledp.errors import BrokenPromiseError, RefusedError, TaskError, UnreachableError
+from shuffledp.collect.task.spending import Spending
+from shuffledp.errors import AnswerBudgetError, BrokenPromiseError, RefusedError, TaskError, UnreachableError
 from tests.cli.commands import command
 from tests.collect.client.servers import problem
 from tests.collect.series import small_series
@@ -142,3 +146,25 @@ def test_commands(kept, shuffler, tmp_path):
 def test_a_crowd_answers_the_open_round(kept, shuffler):
     assert send_crowd(kept.series, ["dark"] * 3, processes=1).acknowledged == 3
     assert set(shuffler.paths) == {f"/v1/tasks/{kept.series.task(2).name}/reports"}
+
+
+def test_a_person_runs_out_of_budget_in_round_three(kept, shuffler, clock, tmp_path):
+    rounds = [Spending.of(kept.series.task(number)) for number in (1, 2, 3)]
+    two, three = (Total(rounds[:number]).epsilon(1e-5) for number in (2, 3))
+    clock.at = at_round(1, kept)
+    client = Client(kept.series, journal=tmp_path, budget=((two + three) / 2, 1e-5))
+    for number in (1, 2):
+        clock.at = at_round(number, kept)
+        assert client.spending.after == pytest.approx(Total(rounds[:number]).epsilon(1e-5))
+        assert client.send("dark").state == "sent"
+        assert client.send("dark").state == "already sent"
+    clock.at = at_round(3, kept)
+    with pytest.raises(AnswerBudgetError, match="over your limit"):
+        client.send("dark")
+    assert len(shuffler.bodies) == 2
+    spent = Journal(tmp_path).spendings()
+    assert sorted(one.spending.series.round for one in spent) == [1, 2]
+    assert {one.spending.series.id for one in spent} == {kept.series.name}
+    shown = CliRunner().invoke(app, ["budget", "--journal", str(tmp_path)]).stdout
+    assert f"1 of {kept.series.name[:8]}" in shown
+    assert f"2 of {kept.series.name[:8]}" in shown

@@ -240,8 +240,10 @@ class Client:
 
     @property
     def spending(self) -> Use | None:
-        """What this answer uses of the limit, and all others in the journal; None without a limit."""
-        return None if self.limit is None else use_of(self.journal, self.task, self.limit)
+        """What this answer uses of the limit, after all others in the journal; None without a limit."""
+        if self.limit is None:
+            return None
+        return use_of(self.journal, self.task if self.series is None else open_task(self.series), self.limit)
 
     def report(self, answer: Any) -> bytes:
         """Return the report to send, after it is durable in the journal.

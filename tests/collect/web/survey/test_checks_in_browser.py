@@ -113,7 +113,7 @@ def test_bounds_on_the_page_are_rounded_up(browser, asking):
     ],
 )
 def test_an_unsupported_browser_gets_advice(browser, asking, missing, shows):
-    with visiting(browser) as visitor:
+    with visiting(browser, limit=None) as visitor:
         visitor.context.add_init_script(missing)
         notice = visitor.visit(asking.page(), shows=shows).notice(shows)
         assert "the command at the end of this page" in notice

@@ -2,6 +2,7 @@
 
 import hashlib
 from contextlib import contextmanager
+from urllib.parse import urlsplit
 
 EVERYTHING_KEPT = """async () => {
   const database = await new Promise((resolve) => {
@@ -12,17 +13,28 @@ EVERYTHING_KEPT = """async () => {
     const asked = database.transaction("reports").objectStore("reports").getAll();
     asked.onsuccess = () => resolve(asked.result);
   });
-  return { journal: journal.map((entry) => ({ ...entry, report: new TextDecoder("latin1").decode(entry.report) })),
+  const entries = journal.filter((entry) => "report" in entry);
+  return { journal: entries.map((entry) => ({ ...entry, report: new TextDecoder("latin1").decode(entry.report) })),
     local: { ...localStorage }, session: { ...sessionStorage }, cookies: document.cookie, address: location.href,
     state: history.state };
 }"""
 
 
-class Visitor:
-    """A page, and its requests."""
+WEAKEST = (50.0, 0.99)
+"""A limit that allows the tasks of most tests, which have little noise."""
 
-    def __init__(self, context):
+STORE_LIMIT = """async ([epsilon, delta]) => {
+  const { IndexedDBJournal } = await import("/client/src/index.js");
+  await new IndexedDBJournal().storeLimit({ epsilon, delta, byResults: false });
+}"""
+
+
+class Visitor:
+    """A page, and its requests; `limit` is stored at the first visit of each server."""
+
+    def __init__(self, context, limit=WEAKEST):
         self.context, self.page = context, context.new_page()
+        self._limit, self._known = limit, set()
         self.requests, self.complaints = [], []
         context.on("request", lambda request: self.requests.append(request))
         context.on("weberror", lambda error: self.complaints.append(str(error.error)))
@@ -33,8 +45,20 @@ class Visitor:
             self.complaints.append(message.text)
 
     def visit(self, address, shows="new"):
+        self._raise_limit(address)
         self.page.goto(address)
         return self.until(shows)
+
+    def _raise_limit(self, address):
+        """Store the limit of this visitor, without a trace in the requests."""
+        origin = "{0.scheme}://{0.netloc}".format(urlsplit(address))
+        if self._limit is None or origin in self._known:
+            return
+        self._known.add(origin)
+        before = len(self.requests)
+        self.page.goto(f"{origin}/page/ask.svg")
+        self.page.evaluate(STORE_LIMIT, list(self._limit))
+        del self.requests[before:]
 
     def until(self, shows):
         """Wait until the page shows a state."""
@@ -78,10 +102,10 @@ class Visitor:
 
 
 @contextmanager
-def visiting(browser, **more):
-    """A visitor with a new browser context, by default on a phone."""
+def visiting(browser, *, limit=WEAKEST, **more):
+    """A visitor with a new browser context, by default on a phone and with a limit that allows every task."""
     context = browser.new_context(**({"viewport": {"width": 390, "height": 844}} | more))
     try:
-        yield Visitor(context)
+        yield Visitor(context, limit)
     finally:
         context.close()

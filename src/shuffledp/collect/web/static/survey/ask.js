@@ -3,7 +3,7 @@
 import { Client, IndexedDBJournal } from "/client/src/index.js";
 import { agreed, forgetAgreement, noteAgreement } from "./agreement.js";
 import { showAnswers } from "./answers.js";
-import { CountedJournal, figure, limitOf, onNewLimit, showBudget } from "./budget.js";
+import { CountedJournal, figure, limitOf, onNewLimit, showBudget, whyRefused, wouldFit } from "./budget.js";
 import { checkClaims, checkedInWords } from "./claims.js";
 import { Retrying } from "./retrying.js";
 import { forgetReport, showReport } from "./showing.js";
@@ -81,7 +81,10 @@ async function showNew(client) {
   const use = await client.spending();
   if (use === null) return show("new");
   const filled = showBudget(client, use);
-  show(use.within ? "new" : "over-budget", { ...filled, fits: "" });
+  if (use.within) return show("new");
+  show("over-budget", { ...filled, fits: "" });
+  const error = await whyRefused(client, use); // takes longer
+  if (main.dataset.shows === "over-budget") overBudget(error, { quietly: true });
 }
 
 /**
@@ -182,12 +185,14 @@ function failed(error) {
   show("failed", { why }, moves);
 }
 
-/** Shows that another page has used the budget meanwhile. @param {unknown} error */
-function overBudget(error) {
+/**
+ * Shows that the answer does not fit, and which question would.
+ * @param {unknown} error
+ * @param {{moves?: boolean, quietly?: boolean}} [how]
+ */
+function overBudget(error, how = { moves: true }) {
   const { before, after, limit, fits } = /** @type {import("/client/src/errors.js").BudgetError} */ (error);
-  const would = fits === null ? "No further question fits." : `A question that uses up to ${fits} would still fit.`;
-  const filled = { used: figure(before), total: figure(after), limit: figure(limit), fits: would };
-  show("over-budget", filled, { moves: true });
+  show("over-budget", { used: figure(before), total: figure(after), limit: figure(limit), fits: wouldFit(fits) }, how);
 }
 
 /**

@@ -1,4 +1,5 @@
 // The visitor's own privacy budget: what this answer uses of it, and the limit, which they can change.
+import { refusal } from "/client/src/budget.js";
 import { IndexedDBJournal } from "/client/src/index.js";
 
 /** @typedef {import("/client/src/index.js").Client} Client */
@@ -73,11 +74,32 @@ export function showBudget(client, use) {
 }
 
 /**
+ * Returns the error of an answer that does not fit, with the question that would.
+ * @param {Client} client
+ * @param {Use} use
+ */
+export async function whyRefused(client, use) {
+  const spent = await /** @type {CountedJournal} */ (client.journal).spendings();
+  return refusal(use, spent, client.task, /** @type {Limit} */ (client.limit));
+}
+
+/**
+ * Says which question would fit, by its factor, as the page states it for this one; rounded down.
+ * @param {number | null} epsilon
+ */
+export function wouldFit(epsilon) {
+  if (epsilon === null) return "No further question fits.";
+  const factor = Math.floor(100 * Math.exp(epsilon)) / 100;
+  return `A question with stronger protection would still fit, with at most ${factor.toLocaleString("en")} times.`;
+}
+
+/**
  * Stores a new limit when the visitor saves it.
  * @param {() => void} changed
  */
 export function onNewLimit(changed) {
-  at("limit").addEventListener("submit", async (event) => {
+  // a page whose task does not keep its promise has no form
+  document.getElementById("limit")?.addEventListener("submit", async (event) => {
     event.preventDefault();
     const [epsilon, delta] = ["limit-figure", "limit-delta"].map((id) => number(field(id).value));
     try {

@@ -1,0 +1,94 @@
+"""The visitor's own budget on the survey page, in Chromium: figures, limit, refusal, two tabs."""
+
+import pytest
+from tests.collect.web.survey.asking import Asking
+from tests.collect.web.survey.visitor import visiting
+
+pytestmark = pytest.mark.slow
+
+ALIKE = {"epsilon": 1.0, "delta": 1e-6, "users": 200}
+FIRST, SECOND, THIRD, WEAK = range(4)
+
+
+@pytest.fixture(scope="module")
+def several(tmp_path_factory):
+    """Three tasks with (1, 1e-6), and one with little noise."""
+    tasks = [{**ALIKE, "question": f"Which theme, {at}?"} for at in range(3)]
+    with Asking(tmp_path_factory.mktemp("shuffler"), *tasks, {}) as running:
+        yield running
+
+
+def words(visitor):
+    return " ".join(visitor.page.locator("#budget-words").inner_text().split())
+
+
+def set_limit(visitor, figure, *, shows):
+    visitor.page.get_by_text("What this means, and how to change your limit").click()
+    visitor.page.get_by_label("My limit", exact=True).fill(figure)
+    visitor.page.get_by_role("button", name="Save my limit").click()
+    return visitor.until(shows)
+
+
+def test_a_visitor_sees_what_an_answer_uses_and_runs_out(browser, several):
+    with visiting(browser, limit=None) as visitor:
+        visitor.visit(several.page(FIRST))
+        assert words(visitor) == "This answer uses 0.86 of your 3. Your earlier answers at this address have used 0."
+        set_limit(visitor, "1,25", shows="new")
+        visitor.choose("light").make().send()
+        visitor.until("sent")
+        visitor.visit(several.page(SECOND))
+        assert words(visitor).startswith(
+            "This answer uses 0.36 of your 1.25. Your earlier answers at this address have"
+        )
+        visitor.choose("light").make()  # made and not sent: it counts
+        visitor.visit(several.page(THIRD), shows="over-budget")
+        assert "have used 1.21 of your 1.25. With this answer it would be 1.5." in visitor.notice("over-budget")
+        assert not visitor.page.get_by_role("button", name="Make my report").is_visible()
+        set_limit(visitor, "2", shows="new")
+        assert words(visitor).startswith("This answer uses 0.29 of your 2.")
+        assert visitor.complaints == []
+        assert len(visitor.posted) == 1
+
+
+def test_a_weak_task_is_over_the_default_limit(browser, several):
+    with visiting(browser, limit=None) as visitor:
+        visitor.visit(several.page(WEAK), shows="over-budget")
+        visitor.page.get_by_text("A question with stronger protection would still fit, with at most").wait_for()
+        notice = visitor.notice("over-budget")
+        assert "have used 0 of your 3. With this answer it would be more than any limit." in notice
+
+
+@pytest.mark.parametrize("wrong", ["", "none", "0", "-1", "1e9"])
+def test_a_wrong_limit_is_not_stored(browser, several, wrong):
+    with visiting(browser, limit=None) as visitor:
+        visitor.visit(several.page(FIRST))
+        set_limit(visitor, wrong, shows="new")
+        visitor.page.get_by_text("Enter a limit from 0.001 to 50").wait_for()
+        visitor.visit(several.page(FIRST))
+        assert "of your 3" in words(visitor)
+
+
+def test_another_tab_can_use_the_budget_up(browser, several):
+    with visiting(browser, limit=(1.0, 1e-5)) as visitor:
+        visitor.visit(several.page(FIRST)).choose("light")
+        first = visitor.page
+        visitor.page = visitor.context.new_page()
+        visitor.visit(several.page(SECOND)).choose("light").make()
+        visitor.page = first
+        visitor.page.get_by_role("button", name="Make my report").click()
+        visitor.until("over-budget")
+        visitor.page.get_by_text("A question with stronger protection would still fit, with at most 1.7").wait_for()
+        assert visitor.posted == []
+        assert len(visitor.everything_kept["journal"]) == 1
+
+
+def test_the_figures_stay_on_the_device(browser, several):
+    with visiting(browser, limit=None) as visitor:
+        visitor.visit(several.page(FIRST))
+        set_limit(visitor, "2.718", shows="new")
+        visitor.choose("light").make().send()
+        visitor.until("sent")
+        for request in visitor.requests:
+            assert "2.718" not in request.url
+            assert b"2.718" not in (request.post_data_buffer or b"")
+            assert "2.718" not in str(request.headers)
