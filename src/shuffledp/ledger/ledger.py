@@ -119,10 +119,12 @@ class Ledger:
         """
         known = self.entries
         before = _composed(known)
-        for what, protocol in protocols.items():
-            curve = _curve_of(protocol)
-            if _entered(known, described(what), curve) is not None:
-                continue
+        curves = {what: _curve_of(protocol) for what, protocol in protocols.items()}
+        new = {what: curve for what, curve in curves.items() if _entered(known, described(what), curve) is None}
+        if self._budget.allows(composed([before, *new.values()])):
+            return
+        for what, curve in new.items():  # which of them is too much
+            protocol = protocols[what]
             together = composed([before, curve])
             if not self._budget.allows(together):
                 _, delta = stated_guarantee(protocol)

@@ -277,7 +277,7 @@ class Console:
 
     def _operator_page(self, now: datetime) -> str:
         tasks = []
-        for task in self._tasks.values():
+        for task in filter(lambda task: self._is_current(task, now), self._tasks.values()):
             kept, shufflers = self._kept(task), self._monitors[task.name].latest()
             tasks.append(
                 {
@@ -288,6 +288,14 @@ class Console:
                 }
             )
         return _page("console/operator.html", here=HOME, signed_in=True, tasks=tasks, ledger=self._budget.context())
+
+    def _is_current(self, task: Task, now: datetime) -> bool:
+        """Whether the operator watches a task: of a series the open round and the one before, or the nearest."""
+        series = None if task.series is None else self._series.get(task.series.id)
+        if series is None or task.series is None:
+            return True
+        latest = series.round_at(now.timestamp()) or (1 if now < series.opens else series.rounds)
+        return latest - 1 <= task.series.round <= latest
 
     def _operator_task_page(self, task: Task, now: datetime) -> str:
         kept, shufflers = self._kept(task), self._monitors[task.name].latest()
