@@ -16,6 +16,7 @@ from shuffledp.collect.store.tallies import from_bytes, to_bytes
 from shuffledp.errors import DataError
 from shuffledp.histogram.ordered_estimate import SHARES, OrderedEstimate
 from shuffledp.protocols.ranges import Ranges
+from shuffledp.release.hidden import Blocklist, hide
 from shuffledp.release.release import Release
 from tests.collect.tasks import small_task
 
@@ -133,6 +134,14 @@ def test_missing_noise_is_refused_and_surplus_is_warned_about(task, answers):
     forged = release_of(task, [tally_of(task, answers, forged=[1] * 9000)], refused={})
     assert any("some reports are forged" in text for text in forged.warnings)
     assert forged.privacy.guarantee == task.guarantee
+
+
+@pytest.mark.parametrize("protocol", ["dummy-poisson", "sparse"])
+def test_listed_choices_are_public_and_not_hidden(protocol):
+    """A blocklist is for texts that nobody listed; it must not make a release of choices unreadable."""
+    task = choices_task(protocol=protocol)
+    release = release_of(task, [tally_of(task, CHOICES)], refused={})
+    assert hide(Release.from_json(release.to_json()), Blocklist.of(["dark"])).to_json() == release.to_json()
 
 
 @pytest.mark.slow
