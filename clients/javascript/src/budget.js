@@ -183,7 +183,8 @@ export function fitting(others, limit, delta) {
     else low = middle;
   }
   const epsilon = epsilonOf(high);
-  return epsilon < LEAST_SHARE * limit.epsilon ? null : Math.min(limit.epsilon, roundedDown(epsilon));
+  if (epsilon < LEAST_SHARE * limit.epsilon) return null;
+  return epsilon < limit.epsilon ? roundedDown(epsilon) : limit.epsilon;
 }
 
 /**

@@ -45,6 +45,7 @@ export declare class Client {
    * @throws TaskError where it is no task, or not the one that is pinned
    * @throws BrokenPromiseError where it gives less privacy than it claims, or than is allowed
    * @throws RefusedError, UnreachableError where it is closed, is not open yet or cannot be fetched
+   * @throws DataError where the journal, which may hold a limit, cannot be read
    * @throws ParameterError where an option is not one
    */
   static open(task: Task | Series | string | Uint8Array | URL, options?: Options): Promise<Client>;
