@@ -256,7 +256,7 @@ def test_what_windows_leave_out_counts_as_revealed():
 @pytest.mark.slow
 def test_the_verdicts_are_the_same_in_the_same_words():
     """Also for claims on both sides of the boundary."""
-    names = ("a few hundred people", "few values", "texts on three levels")
+    names = ("a few hundred people", "few values", "texts on three levels", "two choices", "three levels")
     vectors = [vector for vector in read("promises.json") if vector["name"].endswith(names)]
     assert {vector["protocol"]["name"] for vector in vectors} == set(CODECS)
     cases = [{**vector, **verdict} for vector in vectors for verdict in vector["verdicts"]]
