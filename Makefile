@@ -12,7 +12,7 @@ PYTEST := $(BIN)/python -m pytest --dist loadgroup -n auto
 # if it is set, every test process compiles the package again and every worker rewrites all tests
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help demo up check test mutants dist versions lint format docs bench lock clean
+.PHONY: help demo up check quick test mutants dist versions lint format docs bench lock clean
 .PHONY: intervals table1 table1-figures table2 table2-figure free-text gap trade-off report-figure report-sizes
 .PHONY: sample-threshold unknown-strings notebook
 
@@ -31,8 +31,12 @@ demo: .venv/demo.stamp
 up: .venv/demo.stamp
 	$(BIN)/shuffledp up
 
-## check: lint and run the quick tests (no Java needed)
-check: lint
+## check: lint and, at the same time, run the quick tests (no Java needed)
+check: .venv/test.stamp
+	$(MAKE) --no-print-directory -j 2 lint quick
+
+## quick: run the quick tests
+quick: .venv/test.stamp
 	$(PYTEST) -m "not slow and not spark"
 
 ## test: lint, build the docs and the wheel, run all tests (installs Java and Chromium)

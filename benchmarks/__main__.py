@@ -6,6 +6,7 @@ import platform
 import numpy as np
 
 from benchmarks import (
+    answers,
     calibration,
     client,
     collected_files,
@@ -41,6 +42,7 @@ ALL = {
     "ranges": ranges,
     "client": client,
     "javascript": javascript,
+    "answers": answers,
     "opening": opening,
     "fingerprints": fingerprints,
     "reports": reports,

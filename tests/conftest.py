@@ -1,5 +1,7 @@
 """Settings of all tests: no deadlines in Hypothesis, one worker for Spark, and a clean environment."""
 
+import atexit
+import gc
 import os
 import signal
 from functools import cache
@@ -20,6 +22,9 @@ typer.testing._get_command = cache(typer.main.get_command)
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
+# collecting ten thousand tests leaves no garbage, but the collector would look for it again and again
+gc.disable()
+
 # the size of the developer's terminal must not affect the commands under test
 for _size in ("COLUMNS", "LINES"):
     os.environ.pop(_size, None)
@@ -34,6 +39,14 @@ def pytest_collection_modifyitems(items):
     for item in items:
         if any(group.args == ("spark",) for group in item.iter_markers("xdist_group")):
             item.add_marker("spark")
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_collection_finish():
+    """Turn the garbage collector on for the tests; it skips all that is there now, until the interpreter exits."""
+    gc.freeze()
+    gc.enable()
+    atexit.register(gc.unfreeze)  # some libraries report what is left at the exit as leaks
 
 
 @pytest.hookimpl(optionalhook=True)  # of pytest-xdist

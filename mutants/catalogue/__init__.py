@@ -12,6 +12,8 @@ from mutants.catalogue import (
     protocols,
     randomness,
     replays,
+    series,
+    sets,
     trends,
 )
 
@@ -27,5 +29,7 @@ MUTANTS = (
     *answers.MUTANTS,
     *replays.MUTANTS,
     *trends.MUTANTS,
+    *series.MUTANTS,
+    *sets.MUTANTS,
     *javascript.MUTANTS,
 )

@@ -275,8 +275,8 @@ MUTANTS = (
         name="ranges-keep-guarantee-despite-dropouts",
         harm="Ranges with few reports state the guarantee of all.",
         target="shuffledp.protocols.ranges:Ranges.estimate",
-        pattern="ran = replace(ran, nodes=replace(ran.nodes, guarantee=checked.guarantee))",
-        replacement="ran = replace(ran, nodes=replace(ran.nodes, guarantee=self.guarantee))",
+        pattern="ran = replace(ran, nodes=nodes)",
+        replacement="ran = replace(ran, nodes=replace(nodes, guarantee=self.guarantee))",
         tests=("tests/protocols/test_ranges.py::test_fewer_reports_weaken_the_guarantee",),
     ),
     Mutant(

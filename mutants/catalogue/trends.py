@@ -41,7 +41,7 @@ MUTANTS = (
     Mutant(
         name="trend-change-backwards",
         harm="A rise is reported as a fall.",
-        target="shuffledp.release.trend:Trend._compared",
+        target="shuffledp.release.changes:Changes.of",
         pattern="apart = numbers.counts[other] - numbers.counts[one]",
         replacement="apart = numbers.counts[one] - numbers.counts[other]",
         tests=("tests/release/test_trend.py::test_a_change_runs_from_the_earlier_to_the_later_round",),

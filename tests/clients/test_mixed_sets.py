@@ -13,7 +13,7 @@ from tests.clients.test_mixed_crowd import MODULE
 from tests.collect.chaos import wait_until
 from tests.collect.servers import Collection, counts_of
 
-USERS, IN_NODE = 24, 16
+USERS, IN_NODE = 16, 9
 KINDS = {
     "numbers": ({"protocol": "ranges", "edges": "0:8:1"}, ["3", 3.5, " 7.25 ", "-1", "1e3", "three", None, "", 8]),
     "choices": (

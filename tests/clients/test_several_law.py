@@ -18,8 +18,8 @@ from tests.collect.tasks import small_task
 from tests.node import run_node
 from tests.oracles.goodness import FALSE_FAILURE_RATE, distribution_p_value, p_value
 
-PROTOCOLS = ("hist", "hist-unbiased", "dummy", "dummy-poisson", "sparse", "sparse-best", "ranges")
-PEOPLE = 12_000
+PROTOCOLS = ("hist", "dummy", "dummy-poisson", "sparse", "ranges")
+PEOPLE = 8_000
 """For each of the answers."""
 
 CHOICES = (["dark", "light"], ["system"], None)

@@ -268,4 +268,4 @@ def test_the_page_lists_the_fields_of_a_task():
 
 def test_the_folder_of_vectors_is_described():
     listed = set(re.findall(r"^\| `([\w*/.-]+)` \|", (FOLDER / "README.md").read_text(), flags=re.MULTILINE))
-    assert listed == {"tasks/*.json", *(path.name for path in Path(FOLDER).glob("*.json"))}
+    assert listed == {"tasks/*.json", "series/*.json", *(path.name for path in Path(FOLDER).glob("*.json"))}

@@ -1,10 +1,14 @@
-"""Pages with parts that the report lacks: a history of releases, and all controls."""
+"""Pages with parts that the report lacks: releases over time, a history of releases, and all controls."""
 
 from datetime import date
 
+import numpy as np
+
+from shuffledp import Trend
 from shuffledp.explain.history import Past, history
 from shuffledp.explain.html import style
-from tests.explain.cases import hostile
+from tests.explain.cases import HOSTILE, hostile
+from tests.release.trends import protocol_of, release_of
 
 OPENING = f'<!doctype html><html lang="en"><head><style>{style()}</style></head><body class="shuffledp">'
 
@@ -23,6 +27,14 @@ TO_BE_DONE = f"""{OPENING}<a class="skip" href="#main">Skip</a>
 <button disabled>Sent</button></div>
 </main><footer>Words</footer><p class="banner">The server does not answer.</p></body></html>"""
 """Everything of the look that the report itself does not use."""
+
+
+def over_time():
+    """The report of three rounds with hostile labels."""
+    rng = np.random.default_rng(1)
+    counts = ([1000, 600, 399, 1], [1000, 600, 380, 20], [1200, 410, 390, 0])
+    releases = [release_of(protocol_of("dummy"), each, rng=rng, labels=HOSTILE[4:8]) for each in counts]
+    return Trend.of(releases, rounds=12).to_html()
 
 
 def several():

@@ -9,7 +9,7 @@ from shuffledp.explain.bars import Scale
 from shuffledp.explain.page import page
 from tests.browser import browser_path, running_browser
 from tests.explain.cases import CASES, HOSTILE, hostile
-from tests.explain.other_pages import TO_BE_DONE, several
+from tests.explain.other_pages import TO_BE_DONE, over_time, several
 
 NARROW, WIDE = (360, 390), 1280
 
@@ -83,7 +83,7 @@ def measured(tab, text):
 def test_no_page_scrolls_sideways_on_a_telephone_and_letters_can_be_read(tab):
     """Two bad pages are the negative controls."""
     pages = {name: page(make()) for name, make in CASES.items()}
-    pages |= {"hostile": page(hostile()), "several": several(), "to be done": TO_BE_DONE}
+    pages |= {"hostile": page(hostile()), "several": several(), "over time": over_time(), "to be done": TO_BE_DONE}
     one = pages["one value"]
     pages["too wide"] = one.replace("<h1>", '<h1 style="width:400px">')
     pages["too small"] = one.replace("svg.chart text { font-size: 12px", "svg.chart text { font-size: 9px")
@@ -132,7 +132,12 @@ def test_every_word_has_enough_contrast_on_light_and_dark_screens(tab, scheme):
     tab.emulate_media(color_scheme=scheme)
     tab.set_viewport_size({"width": WIDE, "height": 800})
     papers = set()
-    for text in (*(page(CASES[name]()) for name in ("pairs", "two values", "heavy")), several(), TO_BE_DONE):
+    for text in (
+        *(page(CASES[name]()) for name in ("pairs", "two values", "heavy")),
+        several(),
+        over_time(),
+        TO_BE_DONE,
+    ):
         tab.set_content(text)
         found = tab.evaluate(CONTRASTS)
         assert len(found) >= 20

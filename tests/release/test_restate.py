@@ -78,7 +78,34 @@ def test_a_more_confident_release_is_unchanged():
 
 def test_what_the_estimates_do_not_determine_is_not_restated():
     rng = np.random.default_rng(7)
-    dummy, sparse = protocol_of("dummy"), protocol_of("sparse", bins=2**40)
+    dummy = protocol_of("dummy")
     adjusted = release_of(dummy, COUNTS, rng=rng).estimate.consistent()
     assert restated(adjusted, dummy, beta=SMALLER) is None
-    assert restated(release_of(sparse, COUNTS, rng=rng, labels=None).estimate, sparse, beta=SMALLER) is None
+    blanket = protocol_of("blanket", epsilon=4.0)
+    assert restated(release_of(blanket, COUNTS, rng=rng).estimate, blanket, beta=SMALLER) is None
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["sparse", "sparse-best"])
+def test_intervals_of_pairs_are_wider_from_estimates_alone(name):
+    """The estimates do not tell how many large bins there may be; the worst data is assumed."""
+    protocol, rng = protocol_of(name, bins=2**40), np.random.default_rng(8)
+    counts = [700, 600, 400, 200, 99, 1]
+    for _ in range(5):
+        tally = protocol.sample_tally({f"v{at}": n for at, n in enumerate(counts)}, rng=rng)
+        made = release_of(protocol, counts, rng=None, labels=None, tally=tally).estimate
+        direct = release_of(protocol, counts, rng=None, labels=None, tally=tally, beta=SMALLER).estimate.simultaneous
+        found = restated(made, protocol, beta=SMALLER).simultaneous
+        assert (found.low <= direct.low).all()
+        assert (found.high >= direct.high).all()
+        assert found.unreported_high >= direct.unreported_high
+        assert found.high.max() - direct.high.max() < 40
+
+
+def test_a_clipped_pair_keeps_its_confidence():
+    protocol, rng = protocol_of("sparse", bins=2**40), np.random.default_rng(9)
+    clipped = [release_of(protocol, [2000], rng=rng, labels=None) for _ in range(20)]
+    for release in clipped:
+        whole = release["v0"] == round(release["v0"])
+        assert (restated(release.estimate, protocol, beta=SMALLER) is None) == whole
+    assert any(release["v0"] == 2000 for release in clipped)

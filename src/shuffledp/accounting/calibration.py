@@ -23,6 +23,12 @@ _RATE_TOLERANCE = 1e-4
 _RATE_STRIDE = 0.1
 """The first step of the search for a rate, in its logarithm."""
 
+LARGEST_CALIBRATED = 25_000.0
+"""The largest rate of a search: 365 rounds with epsilon 1 need 13,000, and the probabilities of more take seconds."""
+
+_SMALL_EPSILON = 0.2
+"""Below it, the rates on the way from log(2/delta) to the result take longer to compute than a rough guess."""
+
 _ROUGH_TOLERANCE = 1e-4
 """The relative precision of the start of a search."""
 
@@ -54,6 +60,11 @@ def smallest_probability(
         tolerance=_TOLERANCE,
     )
     return None if found is None else probability_at(found)
+
+
+def rate_to_start(*, epsilon: float, delta: float, shifts: int) -> float:
+    """The start of the search for a rate: near the result where epsilon is small, and large rates take long."""
+    return _rough_mean(shifts, epsilon, delta) if epsilon < _SMALL_EPSILON else math.log(2 / delta)
 
 
 def first_rate(excess: Callable[[float], float], *, start: float, largest: float) -> float | None:

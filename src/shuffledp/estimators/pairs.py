@@ -20,11 +20,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shuffledp.accounting.rounding import COUNT_AGAINST_MEAN
+from shuffledp.errors import DataError
 from shuffledp.estimators.base import MissingNoise, any_of, in_order
 from shuffledp.estimators.levels import LOWER_EDGE, Known, Ladder, Level
 from shuffledp.histogram.intervals import Intervals
 from shuffledp.histogram.tally import Tally
 from shuffledp.noise import IntegerDistribution
+
+_WHOLE = 1e-6
+"""The distance to a whole number below which an estimate may have been clipped."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -63,6 +67,19 @@ class PairedCounts:
         """The average less the range of D; c - M <= c <= c + P always holds."""
         _, excess = _plus_and_excess(statistic)
         return self._ladder.intervals(self._average(statistic), excess, self._known(statistic), beta=beta, bins=bins)
+
+    def restated(self, counts: NDArray[np.float64], *, beta: float, bins: int) -> Intervals:
+        """Intervals from the estimates alone, which do not determine the two counts of a bin.
+
+        They are wider than those of the counts. Every reported bin counts as one with much excess, so that at least as
+        many large bins seem possible, and a later level is chosen (docs/proofs/intervals.md). An estimate that was
+        clipped is a whole number, and an average hardly ever is.
+        """
+        if (np.abs(counts - np.rint(counts)) < _WHOLE).any():
+            raise DataError("these estimates may have been clipped, so their averages are unknown")
+        excess, certain = (np.full(counts.shape, least, dtype=np.int64) for least in (self.people, 1))
+        known = Known.of(certain, people=self.people, held=self.held)
+        return self._ladder.intervals(counts, excess, known, beta=beta, bins=bins)
 
     def _average(self, statistic: Tally) -> NDArray[np.float64]:
         """The true counts + D."""

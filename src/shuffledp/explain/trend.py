@@ -8,7 +8,8 @@ from typing import Any
 
 from shuffledp.formatting import confidence, counted, sentence, share_at_least, share_at_most, shown
 from shuffledp.histogram.distribution import Quantile, written
-from shuffledp.release.trend import Difference, Level, Measure, Trend
+from shuffledp.release.changes import Difference, Measure
+from shuffledp.release.trend import Level, Trend
 from shuffledp.release.trend_quantiles import QuantileDifference, QuantileTrend, Verdict
 
 MOST_SENTENCES = 3
@@ -34,9 +35,8 @@ def headline(trend: Trend, *, since: int | None = None, question: bool = True) -
         named = f"{asked} {named}" if asked.endswith("?") else f"{asked}, {rounds_so_far(trend)}"
     if len(trend.rounds) < 2:
         return f"{named}: one round cannot show a change."
-    found = trend.differences(since=since)
-    changed = sum(each.verdict is not Verdict.NO_EVIDENCE for each in found)
-    which = f"{changed:,} of {counted(len(found), 'value')}" if changed else "no value"
+    changed, compared = trend.changed(since=since)
+    which = f"{changed:,} of {counted(compared, 'value')}"
     past = f"since round {trend.rounds[0].number if since is None else since}"
     return f"{named}: {which} changed {past}." if changed else f"{named}: no evidence of any change {past}."
 

@@ -24,7 +24,8 @@ from shuffledp.explain.trend import (
 )
 from shuffledp.explain.trend_chart import quantile_chart, trend_chart
 from shuffledp.formatting import confidence
-from shuffledp.release.trend import Difference, Level, Measure, Trend
+from shuffledp.release.changes import Difference, Measure
+from shuffledp.release.trend import Level, Trend
 
 MOST_ROWS = 50
 """Values in the table of changes; the files have more."""
@@ -64,6 +65,8 @@ def check_writable(path: Path) -> None:
 def context(trend: Trend) -> dict[str, Any]:
     """Return what the templates of a trend show: plain values, and pictures as markup."""
     listed = trend.top(MOST_ROWS)
+    few = trend.only(listed)
+    levels = {label: few.levels(label) for label in listed}
     return {
         "question": trend.question,
         "headline": headline(trend, question=False),
@@ -82,14 +85,14 @@ def context(trend: Trend) -> dict[str, Any]:
             for each in trend.quantiles
         ],
         "shares": trend.measure is Measure.SHARE,
-        "values": [_value(trend, label) for label in listed],
+        "values": [_value(few, label) for label in listed],
         "left_out": len(trend.labels) - len(listed),
         "rounds": [
             {
                 "number": each.number,
                 "when": when(each.when),
                 "people": each.people,
-                "levels": [_cell(trend.levels(label)[at]) for label in listed[:MOST_COLUMNS]],
+                "levels": [_cell(levels[label][at]) for label in listed[:MOST_COLUMNS]],
                 "protection": None if each.estimate.guarantee is None else Protection.of(each.estimate.guarantee),
             }
             for at, each in list(enumerate(trend.rounds))[-MOST_ROUNDS:]

@@ -89,10 +89,11 @@ def _folded(text: str) -> str:
 def hide(release: Release, block: Blocklist | None) -> Release:
     """Return a release in which blocked texts are counted together as (hidden).
 
-    A release that shows every listed value is returned unchanged: the list is public.
+    A release that shows every listed value is returned unchanged: the list is public. So are the choices of a task that
+    allows several.
     """
     estimate = release.estimate
-    if block is None or estimate.reports_all:
+    if block is None or estimate.reports_all or (release.collected and estimate.values_per_person > 1):
         return release
     if release.evaluation is not None or estimate.values_per_person > 1:
         raise ParameterError(NOT_WITH_BLOCK)

@@ -15,21 +15,18 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import date, datetime
-from enum import StrEnum
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from shuffledp.errors import LabelError, ParameterError
-from shuffledp.estimators.base import AdditiveNoise
-from shuffledp.estimators.differences import ErrorDifference, difference_range
 from shuffledp.formatting import ShortRepr, shown
 from shuffledp.histogram.labels import NotAValue
+from shuffledp.release.changes import Changes, Difference, Measure, decimal_share
 from shuffledp.release.release import Release
 from shuffledp.release.rounds import (
     MOST_ROUNDS,
@@ -37,22 +34,14 @@ from shuffledp.release.rounds import (
     Risks,
     Round,
     RoundEstimate,
-    bins_at_risk,
     check_same_question,
     estimated,
     is_exact,
     labels_of,
     numbered,
 )
-from shuffledp.release.trend_quantiles import QuantileTrend, Verdict, quantile_trends
+from shuffledp.release.trend_quantiles import QuantileTrend, quantile_trends
 from shuffledp.validation import failure_probability, whole
-
-
-class Measure(StrEnum):
-    """What is compared: numbers of people, or shares if the rounds have different numbers of people."""
-
-    PEOPLE = "people"
-    SHARE = "share"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -73,30 +62,12 @@ class Level:
     @property
     def share_low(self) -> float:
         """The smallest share, rounded down."""
-        return _decimal(self.low, self.people, up=False)
+        return decimal_share(self.low, self.people, up=False)
 
     @property
     def share_high(self) -> float:
         """The largest share, rounded up."""
-        return _decimal(self.high, self.people, up=True)
-
-
-@dataclass(frozen=True, kw_only=True)
-class Difference:
-    """The change of a value from round `since` to round `until`, in people and as a difference of shares.
-
-    `exact` tells whether the interval that decides the verdict used the distribution of the difference of the noises.
-    """
-
-    label: Any
-    since: int
-    until: int
-    low: int
-    high: int
-    share_low: float
-    share_high: float
-    verdict: Verdict
-    exact: bool
+        return decimal_share(self.high, self.people, up=True)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -155,14 +126,15 @@ class Trend(ShortRepr):
         """The number of planned rounds, for all of which the intervals hold."""
         return self.risks.planned
 
-    @property
+    @cached_property
     def measure(self) -> Measure:
         """What verdicts compare."""
         return Measure.PEOPLE if len({each.people for each in self.rounds}) == 1 else Measure.SHARE
 
     def levels(self, label: Any) -> list[Level | None]:
         """The value in each round; None where it was not a possible answer."""
-        return [self._level(each, at, self._place(label)) for at, each in enumerate(self.rounds)]
+        place = self._place(label)
+        return [self._level(each, at, place) for at, each in enumerate(self.rounds)]
 
     def _level(self, each: RoundEstimate, at: int, place: int) -> Level | None:
         numbers = self._numbers
@@ -190,16 +162,31 @@ class Trend(ShortRepr):
         None if the value was not a possible answer in one of them.
         """
         place = self._place(label)
-        return self._between(*self._two(since, until))[place]
+        return self._between(*self._two(since, until)).at(place, label)
 
     def differences(self, *, since: int | None = None, until: int | None = None) -> list[Difference]:
         """The changes of all values between two rounds, by default the first and the last."""
-        return [found for found in self._between(*self._two(since, until)) if found is not None]
+        changes = self._between(*self._two(since, until))
+        found = (changes.at(place, label) for place, label in enumerate(self.labels))
+        return [each for each in found if each is not None]
+
+    def changed(self, *, since: int | None = None, until: int | None = None) -> tuple[int, int]:
+        """The number of values that changed between two rounds, and of all values that are compared."""
+        return self._between(*self._two(since, until)).changed
+
+    def only(self, labels: Iterable[Any]) -> Trend:
+        """The same trend with some of its values; their intervals still hold with those of all others."""
+        return replace(self, labels=tuple(self.labels[self._place(label)] for label in labels))
 
     def steps(self, label: Any) -> list[Difference | None]:
         """The changes of a value from each round to the next."""
         place = self._place(label)
-        return [self._between(at, at + 1)[place] for at in range(len(self.rounds) - 1)]
+        return [self._between(at, at + 1).at(place, label) for at in range(len(self.rounds) - 1)]
+
+    def since_first(self, label: Any) -> list[Difference | None]:
+        """The changes of a value from the first round to each later one."""
+        place = self._place(label)
+        return [self._between(0, at).at(place, label) for at in range(1, len(self.rounds))]
 
     def _two(self, since: int | None, until: int | None) -> tuple[int, int]:
         numbers = [each.number for each in self.rounds]
@@ -227,65 +214,17 @@ class Trend(ShortRepr):
         return Numbers.of(self.rounds, self.labels)
 
     @cached_property
-    def _known_differences(self) -> dict[tuple[int, int], list[Difference | None]]:
+    def _known_changes(self) -> dict[tuple[int, int], Changes]:
         return {}
 
-    def _between(self, one: int, other: int) -> list[Difference | None]:
-        """The changes of all values between the rounds at two places; None for values that were not possible."""
-        if (one, other) not in self._known_differences:
-            self._known_differences[one, other] = self._compared(one, other)
-        return self._known_differences[one, other]
-
-    def _compared(self, one: int, other: int) -> list[Difference | None]:
-        numbers, rounds = self._numbers, (self.rounds[one], self.rounds[other])
-        shares = self.measure is Measure.SHARE
-        sizes = [1.0 / each.people for each in rounds]
-        low, high = numbers.low[other] - numbers.high[one], numbers.high[other] - numbers.low[one]
-        share_low = numbers.low[other] * sizes[1] - numbers.high[one] * sizes[0]
-        share_high = numbers.high[other] * sizes[1] - numbers.low[one] * sizes[0]
-        exact = np.zeros(len(self.labels), dtype=bool)
-        found = self._noise_range(one, other, weights=sizes if shares else [1.0, 1.0])
-        if found is not None:
-            least, most = found
-            exact = numbers.additive[one] & numbers.additive[other]
-            if shares:
-                apart = numbers.counts[other] * sizes[1] - numbers.counts[one] * sizes[0]
-                share_low, share_high = _narrowed(share_low, share_high, apart - most, apart - least, exact)
-            else:
-                apart = numbers.counts[other] - numbers.counts[one]
-                bounds = np.ceil(apart - most), np.floor(apart - least)
-                low, high = _narrowed(low, high, *bounds, exact)
-        share_low, share_high = _outwards(share_low, share_high)
-        decides = (share_low, share_high) if shares else (low, high)
-        possible, people = numbers.possible[one] & numbers.possible[other], rounds[0].people
-        return [
-            Difference(
-                label=label,
-                since=rounds[0].number,
-                until=rounds[1].number,
-                low=int(low[at]),
-                high=int(high[at]),
-                share_low=max(-1.0, float(share_low[at])) if shares else _decimal(low[at], people, up=False),
-                share_high=min(1.0, float(share_high[at])) if shares else _decimal(high[at], people, up=True),
-                verdict=_verdict(*(float(end[at]) for end in decides)),
-                exact=bool(exact[at]),
+    def _between(self, one: int, other: int) -> Changes:
+        """The changes of all values between the rounds at two places."""
+        if (one, other) not in self._known_changes:
+            risk = self.risks.each_pair
+            self._known_changes[one, other] = Changes.of(
+                self._numbers, self.rounds, one, other, measure=self.measure, risk=risk
             )
-            if possible[at]
-            else None
-            for at, label in enumerate(self.labels)
-        ]
-
-    def _noise_range(self, one: int, other: int, *, weights: Sequence[float]) -> tuple[float, float] | None:
-        """The range of the difference of the errors of two rounds in every bin; None if it is unknown."""
-        earlier, later = self.rounds[one].protocol.estimator, self.rounds[other].protocol.estimator
-        if not isinstance(earlier, AdditiveNoise) or not isinstance(later, AdditiveNoise):
-            return None
-        difference = ErrorDifference(
-            one=earlier.error_noise, other=later.error_noise, weight_of_one=weights[0], weight_of_other=weights[1]
-        )
-        risk = self.risks.each_pair / bins_at_risk(self.rounds[one].protocol)
-        least, most = difference_range(difference, risk)
-        return (least, most) if math.isfinite(least) and math.isfinite(most) else None
+        return self._known_changes[one, other]
 
     def __str__(self) -> str:
         """Format the changes as text."""
@@ -322,39 +261,3 @@ class Trend(ShortRepr):
         from shuffledp.explain.trend_page import save
 
         return save(self, Path(path), overwrite=overwrite)
-
-
-def _narrowed(
-    low: NDArray[Any], high: NDArray[Any], least: NDArray[Any], most: NDArray[Any], exact: NDArray[np.bool_]
-) -> tuple[NDArray[Any], NDArray[Any]]:
-    """The intersection of two families of intervals that hold at once; if one must have failed, the second."""
-    with np.errstate(invalid="ignore"):
-        narrow_low, narrow_high = np.fmax(low, least), np.fmin(high, most)
-        empty = narrow_low > narrow_high
-    narrow_low, narrow_high = np.where(empty, least, narrow_low), np.where(empty, most, narrow_high)
-    return np.where(exact, narrow_low, low), np.where(exact, narrow_high, high)
-
-
-def _verdict(low: float, high: float) -> Verdict:
-    return Verdict.UP if low > 0 else Verdict.DOWN if high < 0 else Verdict.NO_EVIDENCE
-
-
-_DIGITS = 12
-"""Decimal digits of a bound on a share, far more than the noise leaves; rounded to the safe side."""
-
-
-def _decimal(number: int, people: int, *, up: bool) -> float:
-    """A share as a decimal number."""
-    digits = int(number) * 10**_DIGITS
-    rounded = -(-digits // people) if up else digits // people
-    return float(rounded) / 10.0**_DIGITS
-
-
-def _outwards(low: NDArray[Any], high: NDArray[Any]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Bounds on differences of shares as decimal numbers, beyond the errors of a few operations."""
-    scale = 10.0**_DIGITS
-    return np.floor((low - _FEW_ULPS) * scale) / scale, np.ceil((high + _FEW_ULPS) * scale) / scale
-
-
-_FEW_ULPS = 1e-14
-"""Absolute: a few operations with numbers up to 1, each off by at most 1.1e-16."""

@@ -7,24 +7,26 @@ from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
 from shuffledp import __version__
-from shuffledp.formatting import readable
 from shuffledp.histogram.export import csv_cell, harmless
 from shuffledp.jsonable import label_with_kind, plain, plain_label
 from shuffledp.release.trend_quantiles import QuantileTrend
 
 if TYPE_CHECKING:
-    from shuffledp.release.trend import Difference, Level, Trend
+    from shuffledp.release.changes import Difference
+    from shuffledp.release.trend import Level, Trend
 
 FORMAT = 1
 """The version of the JSON object; it grows with every incompatible change."""
 
-MOST_VALUES = 1000
-"""Values in a file: the most frequent of the latest round. The intervals hold for all, so the choice costs nothing."""
+MOST_VALUES, MOST_ROWS = 1000, 50_000
+"""Values in a file, the most frequent of the latest round, and values times rounds. The intervals hold for all values,
+so the choice costs nothing."""
 
 
 def to_dict(trend: Trend) -> dict[str, Any]:
     """Everything about a trend as plain values."""
-    listed = _listed(trend)
+    listed, everything = _listed(trend), len(trend.labels)
+    trend = trend.only(listed)
     return {
         "shuffledp_trend": FORMAT,
         "shuffledp_version": __version__,
@@ -48,7 +50,7 @@ def to_dict(trend: Trend) -> dict[str, Any]:
         "values": [
             {**label_with_kind(label), "levels": [_level(one) for one in trend.levels(label)]} for label in listed
         ],
-        "values_left_out": len(trend.labels) - len(listed),
+        "values_left_out": everything - len(listed),
         "differences": [_difference(one) for label in listed for one in _reported(trend, label)],
         "quantiles": [_quantile(each) for each in trend.quantiles],
     }
@@ -61,22 +63,21 @@ def to_json(trend: Trend) -> str:
 
 def to_csv(trend: Trend, *, raw: bool = False) -> str:
     """Format a row for each value and round, with its changes since the previous and since the first round."""
-    rows = [_COLUMNS]
-    for label in _listed(trend):
+    rows, trend = [_COLUMNS], trend.only(_listed(trend))
+    for label in trend.labels:
         text = plain_label(label) if raw else harmless(plain_label(label))
-        steps = [None, *trend.steps(label)]
+        steps, so_far = [None, *trend.steps(label)], [None, *trend.since_first(label)]
         for at, (each, level) in enumerate(zip(trend.rounds, trend.levels(label), strict=True)):
-            since_first = trend.difference(label, until=each.number) if at else None
             when = str(each.when)
             known = _level(level) or dict.fromkeys(("count", "low", "high", "share", "share_low", "share_high"))
             cells = [
                 *(text, each.number, when if raw else harmless(when), each.people),
                 *(known[name] for name in ("count", "low", "high", "share", "share_low", "share_high")),
                 *_change(steps[at]),
-                *_change(since_first),
+                *_change(so_far[at]),
                 *(trend.measure.value, trend.beta, trend.planned),
             ]
-            rows.append([csv_cell(readable(cell) if _is_long(cell) else cell) for cell in cells])
+            rows.append(list(map(csv_cell, cells)))
     return "\n".join(",".join(row) for row in rows) + "\n"
 
 
@@ -89,17 +90,13 @@ _COLUMNS = [
 ]
 
 
-def _is_long(cell: Any) -> bool:
-    return isinstance(cell, int) and cell.bit_length() > 64
-
-
 def _change(found: Difference | None) -> list[Any]:
     return [None] * len(_CHANGES) if found is None else [getattr(found, name) for name in _CHANGES]
 
 
 def _listed(trend: Trend) -> list[Any]:
     """The values that a file has: in the order of the trend, the most frequent if there are many."""
-    kept = set(trend.top(MOST_VALUES))
+    kept = set(trend.top(max(1, min(MOST_VALUES, MOST_ROWS // len(trend.rounds)))))
     return [label for label in trend.labels if label in kept]
 
 
@@ -120,7 +117,7 @@ def _reported(trend: Trend, label: Any) -> list[Difference]:
 
 def _difference(found: Difference) -> dict[str, Any]:
     names = ("since", "until", "low", "high", "share_low", "share_high", "verdict", "exact")
-    return {**label_with_kind(found.label), **{name: plain(getattr(found, name)) for name in names}}
+    return {**label_with_kind(found.label), **{name: getattr(found, name) for name in names}}
 
 
 def _quantile(found: QuantileTrend) -> dict[str, Any]:

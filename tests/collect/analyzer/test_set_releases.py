@@ -1,6 +1,7 @@
 """Releases of numbers and of several choices: order, quantiles, joined batches, forged reports, and the ledger."""
 
 import json
+import re
 
 import numpy as np
 import pytest
@@ -15,6 +16,7 @@ from shuffledp.collect.store.tallies import from_bytes, to_bytes
 from shuffledp.errors import DataError
 from shuffledp.histogram.ordered_estimate import SHARES, OrderedEstimate
 from shuffledp.protocols.ranges import Ranges
+from shuffledp.release.hidden import Blocklist, hide
 from shuffledp.release.release import Release
 from tests.collect.tasks import small_task
 
@@ -132,6 +134,38 @@ def test_missing_noise_is_refused_and_surplus_is_warned_about(task, answers):
     forged = release_of(task, [tally_of(task, answers, forged=[1] * 9000)], refused={})
     assert any("some reports are forged" in text for text in forged.warnings)
     assert forged.privacy.guarantee == task.guarantee
+
+
+@pytest.mark.parametrize("protocol", ["dummy-poisson", "sparse"])
+def test_listed_choices_are_public_and_not_hidden(protocol):
+    """A blocklist is for texts that nobody listed; it must not make a release of choices unreadable."""
+    task = choices_task(protocol=protocol)
+    release = release_of(task, [tally_of(task, CHOICES)], refused={})
+    assert hide(Release.from_json(release.to_json()), Blocklist.of(["dark"])).to_json() == release.to_json()
+
+
+@pytest.mark.slow
+def test_the_console_shows_numbers_in_order_and_the_shares_of_choices():
+    task = numbers_task()
+    page = str(rendered_release(release_of(task, [tally_of(task, NUMBERS)], refused={})))
+    _, quantiles, rest = page.partition("Quantiles")
+    assert quantiles
+    assert rest.index("50 %") < rest.index("90 %")
+    table = rest[rest.index("Table: 24 values") :]
+    at = [table.index(words) for words in ("below 0", "0 to below 5", "5 to below 10", "100 and above", "(none)")]
+    assert at == sorted(at)
+    assert "the median is about" in page
+    task = choices_task()
+    page = str(rendered_release(release_of(task, [tally_of(task, CHOICES)] * 9, refused={})))
+    assert re.search(r"dark.*?7[45]\.\d+%", page, flags=re.DOTALL)  # of the people, not of the choices
+    assert "Counts include at most 2 values per person" in page
+
+
+def rendered_release(release):
+    """The result of a release as the console shows it."""
+    from shuffledp.collect.web.caches import _rendered
+
+    return _rendered(release.to_json().encode()).result
 
 
 @pytest.mark.slow

@@ -4,6 +4,7 @@ import csv
 import io
 from datetime import UTC, datetime
 
+import numpy as np
 import pytest
 
 from shuffledp.collect.analyzer.app import make_app
@@ -11,15 +12,16 @@ from shuffledp.collect.analyzer.hiding import HidingStore
 from shuffledp.collect.analyzer.releases import Releasing
 from shuffledp.collect.analyzer.settings import Settings
 from shuffledp.collect.analyzer.trends import SeriesTrends
+from shuffledp.collect.client.client import messages_of
 from shuffledp.collect.crypto.keys import KeyPair
 from shuffledp.collect.reasons import Refused
 from shuffledp.collect.store import open_tally_store
 from shuffledp.collect.store.tallies import to_bytes
-from shuffledp.collect.task import Place, Servers
+from shuffledp.collect.task import AnswerChoices, AnswerEdges, Place, Servers
 from shuffledp.collect.task.new_series import new_series
+from shuffledp.release.changes import Measure
 from shuffledp.release.hidden import Blocklist
 from shuffledp.release.rounds import Risks
-from shuffledp.release.trend import Measure
 from shuffledp.release.trend_quantiles import Verdict
 from tests.collect.analyzer.rounds import COUNTS, add_batch, store_with_rounds
 from tests.collect.analyzer.texts import HOSTILE, PLAIN, SCRIPT, tally_of
@@ -128,6 +130,8 @@ async def test_files_and_pages(store):
         assert "Rounds 1 to 4 of 4 (1 without a release)" in page.text
         assert f"{at}.csv" in page.text
         assert "Changed or noise?" in page.text
+        round_page = await client.get(f"/tasks/{SERIES.task(2).name}", headers={"accept": "text/html"})
+        assert f'This is round 2. <a href="/series/{SERIES.name}">' in round_page.text
         listed = await client.get("/", headers={"accept": "text/html"})
         assert f'href="/series/{SERIES.name}"' in listed.text
         assert f'href="/tasks/{SERIES.task(1).name}"' not in listed.text
@@ -190,3 +194,58 @@ def test_texts_of_strangers_are_found_escaped_and_hidden(tmp_path):
         for content in (str(hidden.part), *(each.decode() for each in hidden.files.values())):
             assert "alert(1)" not in content
             assert "news.test" in content
+
+
+def series_of(answers, *, users=400, rounds=3):
+    places = [Place(f"http://127.0.0.1:{9 + at}", KeyPair.generate().public) for at in range(2)]
+    return new_series(
+        question="How many?",
+        answers=answers,
+        users=users,
+        epsilon=8.0,
+        delta=1e-3,
+        rounds=rounds,
+        period=86_400,
+        servers=[Servers(places[:1], places[1])],
+        opens=FIRST,
+    )
+
+
+def add_people(store, task, answers, *, seed):
+    """Keep and release the tally of a batch of people with these answers."""
+    rng = np.random.default_rng(seed)
+    symbols = [symbol for answer in answers for symbol in messages_of(task, answer, rng=rng) if symbol < task.alphabet]
+    store.prepare(task)
+    store.keep_tally(task.id, bytes([seed]) * 32, to_bytes(task.protocol.tally(np.array(symbols))), task.users, {})
+    Releasing(task, store).release()
+
+
+@pytest.mark.slow
+def test_numbers_have_quantiles_over_time(tmp_path):
+    series = series_of(AnswerEdges("0:10:1", ["0.5"]))
+    with open_tally_store(tmp_path / "analyzer.db") as store:
+        for number, middle in enumerate((2, 2, 8), start=1):
+            add_people(store, series.task(number), [middle + at % 2 for at in range(400)], seed=number)
+        trend = SeriesTrends(store).trend(series, [1, 2, 3])
+        assert all(each.restated for each in trend.rounds)
+        (middle,) = [each for each in trend.quantiles if each.share == 0.5]
+        assert middle.difference().verdict is Verdict.UP
+        assert middle.difference(until=2).verdict is Verdict.NO_EVIDENCE
+        assert [level.low <= 200 <= level.high for level in trend.levels("8 to below 9")][2]
+        assert "Quantiles" in str(SeriesTrends(store, wait=WAIT).of(series).part)
+
+
+@pytest.mark.slow
+def test_several_choices_over_time(tmp_path):
+    series = series_of(AnswerChoices(["tea", "coffee", "water"], 2))
+    with open_tally_store(tmp_path / "analyzer.db") as store:
+        for number, second in enumerate(("coffee", "coffee", "water"), start=1):
+            add_people(store, series.task(number), [["tea", second]] * 400, seed=number)
+        trend = SeriesTrends(store).trend(series, [1, 2, 3])
+        assert {"tea", "coffee", "water"} <= set(trend.labels)
+        assert trend.difference("coffee").verdict is Verdict.DOWN
+        assert trend.difference("water").verdict is Verdict.UP
+        assert trend.difference("tea").verdict is Verdict.NO_EVIDENCE
+        for label, counts in {"tea": (400, 400, 400), "coffee": (400, 400, 0), "water": (0, 0, 400)}.items():
+            for level, count in zip(trend.levels(label), counts, strict=True):
+                assert level.low <= count <= level.high

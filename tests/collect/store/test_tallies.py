@@ -40,6 +40,17 @@ def test_a_tally_is_kept_once(tallies):
     assert tallies.tallies(TASK.id) == [kept]
 
 
+def test_releases_of_many_tasks_are_listed_at_once(counted):
+    other = task_of(4, "another task")
+    counted.prepare(other)
+    counted.keep_release(TASK.id, release=b"{}", batches=[A])
+    counted.keep_release(TASK.id, release=b"{}", batches=[A, B])
+    found = counted.listed_of([other.id, TASK.id])
+    assert found == {other.id: [], TASK.id: counted.listed(TASK.id)}
+    assert [each.number for each in found[TASK.id]] == [1, 2]
+    assert counted.listed_of([]) == {}
+
+
 def test_a_long_tally_is_kept_in_parts(tallies, monkeypatch):
     """Databases have a limit on the length of a value; what is read is what was stored, in this order."""
     monkeypatch.setattr(module, "_PART_BYTES", 10)

@@ -81,6 +81,16 @@ def test_every_answer_has_values(answer):
     assert 0 <= held.min() <= held.max() <= 5
 
 
+@pytest.mark.parametrize("number", range(6))
+def test_everybody_reports_the_same_number_of_values(number):
+    """Also with one choice more than allowed: the shuffler must not see who made too many."""
+    task, chosen = small_task(most=2, answers=tuple(FRUIT.values)).task, [*FRUIT.values, "kiwi"][:number]
+    row = FRUIT.row_of(chosen)
+    assert row.size == 2
+    assert set(row.tolist()) - {NO_VALUE} <= set(FRUIT.bins_of(chosen))
+    assert len(messages_of(task, chosen, rng=np.random.default_rng(1))) >= 2
+
+
 def subsets(answers, answer, calls, seed, rows=None):
     """The number of each subset of the choices 0 to 3 that was reported, by a generator or by rows given."""
     rng = np.random.default_rng(seed)

@@ -93,7 +93,7 @@ def test_run_and_fewer_reports():
     ("call", "reason"),
     [
         (lambda: DummyHistogram.calibrate(**COMMON, dummies="geometric"), "binomial or poisson"),
-        (lambda: DummyHistogram.calibrate(**{**COMMON, "epsilon": 0.005}, dummies="poisson"), "too small for poisson"),
+        (lambda: DummyHistogram.calibrate(**{**COMMON, "epsilon": 0.02}, dummies="poisson"), "too small for poisson"),
         (lambda: DummyHistogram.calibrate(**COMMON).noise.share(5, of=900), "made by 1000 people"),
         (lambda: DummyHistogram.calibrate(**{**COMMON, "bins": 2**40}).randomize(0), "too many"),
     ],

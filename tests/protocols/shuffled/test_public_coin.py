@@ -66,7 +66,7 @@ def test_a_value_moves_two_cells_of_every_row():
     protocol = tiny(users=50, rows=3, width=8, probability=0.25)
     noise = Binomial(trials=50, probability=0.25)
     one_row = PrivacyCurve.of_shifts(Shift(distribution=noise, by=1), Shift(distribution=noise, by=-1))
-    assert protocol.privacy.delta(1.0) == pytest.approx(one_row.times(3).delta(1.0), rel=1e-6)
+    assert protocol.privacy.delta(1.0) == pytest.approx(one_row.times(3).delta(1.0), rel=1e-4)
 
 
 @pytest.mark.slow

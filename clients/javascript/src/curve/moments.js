@@ -78,12 +78,26 @@ function logFactor(a) {
 }
 
 /**
- * Return the mass that one answer reveals, and the logarithm of its moment; both rounded up.
+ * Return the mass that one answer reveals, and the logarithm of its moment; both rounded up, and cached.
  *
  * @param {Asked} asked @param {number} order
  */
 function momentOf(asked, order) {
-  const shifts = shiftsOf(noisesOf(asked), asked.levels);
+  const noises = noisesOf(asked);
+  const key = `${order} ${asked.levels} ${noises.map(({ key: noise, count }) => `${count} ${noise}`).join()}`;
+  const known = cache.get(key) ?? computedMoment(noises, asked.levels, order);
+  if (cache.size >= MOST_KNOWN) cache.clear();
+  cache.set(key, known);
+  return known;
+}
+
+/** @type {Map<string, {revealed: number, logMoment: number}>} */
+const cache = new Map();
+const MOST_KNOWN = 1024;
+
+/** @param {import("./curve.js").Noise[]} noises @param {number} levels @param {number} order */
+function computedMoment(noises, levels, order) {
+  const shifts = shiftsOf(noises, levels);
   const span = Math.max(...shifts.map(({ loss }) => loss.shortened(NEGLIGIBLE).span));
   const step = span / STEPS || 1;
   const grids = shifts.map(({ loss, count }) => onGrid(loss, step, NEGLIGIBLE).times(count, NEGLIGIBLE));

@@ -72,9 +72,15 @@ function together(answered) {
 }
 
 /**
+ * The loss of several releases on a grid, with its variance off the grid and the number of losses added.
+ *
+ * @typedef {{grid: GridLoss, variance: number, number: number}} Sum
+ */
+
+/**
  * One noise distribution that moves down and up, `times` times.
  *
- * @typedef {{losses: PrivacyLoss[], variance: number, times: number}} Term
+ * @typedef {{noise: import("./curve.js").Noise, times: number}} Term
  */
 
 /**
@@ -84,34 +90,66 @@ function together(answered) {
  * @returns {Term[]}
  */
 function countedTerms(answered) {
-  /** @type {Map<string, {noise: import("./curve.js").Noise, times: number}>} */
+  /** @type {Map<string, Term>} */
   const counts = new Map();
   for (const { asked, times } of answered) {
     for (const noise of noisesOf(asked)) {
-      const known = counts.get(noise.key) ?? { noise, times: 0 };
-      known.times += noise.count * asked.levels * times;
-      counts.set(noise.key, known);
+      const term = counts.get(noise.key) ?? { noise, times: 0 };
+      term.times += noise.count * asked.levels * times;
+      counts.set(noise.key, term);
     }
   }
-  return [...counts.values()].map(({ noise, times }) => {
-    const window = noise.window();
-    const losses = [PrivacyLoss.ofShift(window, -1), PrivacyLoss.ofShift(window, 1)];
-    return { losses, variance: losses[0].variance + losses[1].variance, times };
-  });
+  return [...counts.values()];
 }
 
 /**
- * The loss of several releases on a grid, with its variance off the grid and the number of losses added.
+ * The sums of a noise distribution that are cached: `unit` moves down and up once, `sums` the numbers of times that were
+ * asked for. `size` is the one absolute value of its losses, or null.
  *
- * @typedef {{grid: GridLoss, variance: number, number: number}} Sum
+ * @typedef {{variance: number, size: number | null, unit: Sum, sums: Map<number, Sum>}} Known
  */
+
+/**
+ * The cache, by the keys of noise distributions: a client computes the total before and after an answer, and for others
+ * that might fit. A sum has a few thousand numbers.
+ *
+ * @type {Map<string, Known>}
+ */
+const cache = new Map();
+const [MOST_KNOWN, MOST_SUMS] = [256, 2];
+
+/**
+ * @param {Term} term
+ * @returns {Known}
+ */
+function knownOf({ noise }) {
+  let known = cache.get(noise.key);
+  if (known === undefined) {
+    const losses = lossesOf(noise);
+    const variance = losses[0].variance + losses[1].variance;
+    known = { variance, size: onlySize(losses), unit: onItsGrid(losses, variance, null), sums: new Map() };
+    if (cache.size >= MOST_KNOWN) cache.clear();
+    cache.set(noise.key, known);
+  }
+  return known;
+}
+
+/** @param {import("./curve.js").Noise} noise */
+function lossesOf(noise) {
+  const window = noise.window();
+  return [PrivacyLoss.ofShift(window, -1), PrivacyLoss.ofShift(window, 1)];
+}
 
 /** @param {Term[]} terms */
 function totalLoss(terms) {
+  const order = terms.map((term) => ({ ...term, ...knownOf(term) }));
+  order.sort((one, other) => one.times * one.variance - other.times * other.variance);
   // losses of one single size are composed exactly, on the grid of that size
-  const size = onlySize(terms.flatMap(({ losses }) => losses));
-  const order = terms.sort((one, other) => one.times * one.variance - other.times * other.variance);
-  const sums = order.map((term) => times(onItsGrid(term, size), term.times));
+  const single = order.every(({ size }) => size !== null);
+  const size = single ? onlySize(order.flatMap(({ noise }) => lossesOf(noise))) : null;
+  const sums = order.map((term) => {
+    return size ? times(onItsGrid(lossesOf(term.noise), term.variance, size), term.times) : timesOf(term, term.times);
+  });
   while (sums.length > 1) {
     const [one, other] = sums.splice(0, 2);
     const sum = plus(one, other);
@@ -122,10 +160,22 @@ function totalLoss(terms) {
 }
 
 /**
- * @param {Term} term @param {number | null} size
+ * Return the sum of a known noise distribution that moves down and up this number of times.
+ *
+ * @param {Known} known @param {number} number
+ */
+function timesOf({ unit, sums }, number) {
+  const sum = sums.get(number) ?? times(unit, number);
+  if (sums.size >= MOST_SUMS) sums.clear();
+  sums.set(number, sum);
+  return sum;
+}
+
+/**
+ * @param {PrivacyLoss[]} losses @param {number} variance @param {number | null} size
  * @returns {Sum}
  */
-function onItsGrid({ losses, variance }, size) {
+function onItsGrid(losses, variance, size) {
   const span = Math.max(...losses.map((loss) => loss.shortened(NEGLIGIBLE).span));
   const finest = Math.max(Math.sqrt(variance) / STEPS_PER_DEVIATION, (2 * span) / MOST_POINTS);
   const step = size || (finest > 0 ? 2 ** Math.floor(Math.log2(finest)) : 1);

@@ -308,7 +308,7 @@ class Task(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True
     def privacy_of_reports(self, reports: int) -> GroupPrivacy:
         """The privacy of a person with this number of reports in one batch; in several batches it is not weaker."""
         claimed = self.guarantee
-        return group_privacy(self.protocol.privacy, reports, epsilon=claimed.epsilon, delta=claimed.delta)
+        return group_privacy(self.released_by().privacy, reports, epsilon=claimed.epsilon, delta=claimed.delta)
 
     @cached_property
     def answer_numbers(self) -> AnswerNumbers:

@@ -231,6 +231,7 @@ class Console:
         return _page(
             "console/task.html",
             task=_task_context(task, now),
+            round=task.series if task.series is not None and task.series.id in self._series else None,
             release=None if latest is None else _release_context(latest),
             history=self._histories.of(task),
             paragraphs=self._paragraphs(task, _SHOWN_TITLES) if latest is None else {},
@@ -351,7 +352,6 @@ def _task_context(task: Task, now: datetime) -> dict[str, Any]:
     """A task for the templates; `phase` tells whether people can answer it."""
     return {
         "name": task.name,
-        "series": task.series,
         "question": shown(task.question, width=LONGEST_QUESTION),
         "phase": str(task.phase(now.timestamp())),
         "opens": task.opens,

@@ -146,8 +146,12 @@ def _poisson_for(target: Target) -> CompoundPoisson:
         lambda rate: math.log(
             moved_bins(_poisson(rate), values=target.values_per_person).delta(target.epsilon) / target.delta
         ),
-        start=math.log(2 / target.delta),
-        largest=LARGEST_RATE / (1 + 2 * SHARE_OF_A_RATE) * target.honest / target.users,
+        start=calibration.rate_to_start(
+            epsilon=target.epsilon, delta=target.delta, shifts=2 * target.values_per_person
+        ),
+        largest=min(
+            calibration.LARGEST_CALIBRATED, LARGEST_RATE * (1 - 2 * SHARE_OF_A_RATE) * target.honest / target.users
+        ),
     )
     if rate is None:
         raise ParameterError(f"epsilon={target.epsilon:g} is too small for poisson dummies: use binomial ones")

@@ -83,9 +83,8 @@ def _rate(target: Target, *, values: int, shared: float) -> float:
         delta = HashedCurve(rate=rate, values=values, shared=shared).delta(target.epsilon)
         return math.log(max(delta, 1e-300) / target.delta)
 
-    rate = calibration.first_rate(
-        excess, start=math.log(2 / target.delta), largest=LARGEST_RATE * (1 - SHARE_OF_A_RATE)
-    )
+    start = calibration.rate_to_start(epsilon=target.epsilon, delta=target.delta, shifts=2 * values)
+    rate = calibration.first_rate(excess, start=start, largest=calibration.LARGEST_CALIBRATED)
     if rate is None:
         each = counted(values, "hashed value")
         raise ParameterError(f"epsilon={target.epsilon:g} is too small for {each} of each person")

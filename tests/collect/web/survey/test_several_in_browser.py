@@ -23,12 +23,12 @@ def several(tmp_path_factory):
     """Tasks with numbers and with choices at one shuffler."""
     tasks = [
         {"answers": AnswerEdges("0:120:10", ["0.5"])},
-        {"answers": AnswerEdges("-20,0,37.5", [])},
-        {"answers": AnswerChoices(HOBBIES, 2), "users": 20},
-        {"answers": AnswerChoices([f"town {at}" for at in range(60)], 3), "users": 20},
-        {"answers": AnswerChoices(HOBBIES, 3), "users": 20, "protocol": "hist"},
+        {"answers": AnswerEdges(f"-20,0,37.5,{10**250}", [])},
+        {"answers": AnswerChoices(HOBBIES, 2)},
+        {"answers": AnswerChoices([f"town {at}" for at in range(60)], 3)},
+        {"answers": AnswerChoices(HOBBIES, 3), "protocol": "hist"},
     ]
-    made = [{"protocol": None} | each for each in tasks]
+    made = [{"protocol": None, "users": 300} | each for each in tasks]
     with Asking(tmp_path_factory.mktemp("shuffler"), *made) as running:
         yield running
 
@@ -65,9 +65,8 @@ def test_a_number_is_counted_in_its_interval_and_is_nowhere_else(visit):
     assert visitor.page.get_by_label("The number above").is_checked()
     visitor.make()
     assert visitor.page.locator("#inside-text").inner_text() == "Your answer, as it is counted: 40 to below 50"
-    assert "are your answer: its range, and wider ranges around it" in (
-        visitor.page.locator("#inside-words").inner_text()
-    )
+    words = visitor.page.locator("#inside-words").inner_text()
+    assert "2 are your answer: its range, and a wider range around it" in words
     assert "one for 40 to below 50" in visitor.page.locator("#messages").inner_text()
     assert visitor.page.get_by_label(FIELD).input_value() == ""
     visitor.send()
@@ -126,6 +125,10 @@ def test_a_keyboard_with_a_minus_sign_for_numbers_below_zero(visit):
     visitor = visit(BELOW_ZERO)
     assert visitor.page.get_by_label(FIELD).get_attribute("inputmode") == "text"
     expect(note_of(visitor, "-20")).to_have_text("Counted as -20 to below 0")
+    expect(note_of(visitor, "1e250")).to_have_text(f"Counted as {10**250} and above")
+    assert visitor.width[0] <= visitor.width[1]
+    visitor.make()
+    assert visitor.width[0] <= visitor.width[1]
 
 
 def test_choices_end_at_the_limit_and_are_nowhere_afterwards(visit):
