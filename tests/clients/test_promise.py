@@ -284,6 +284,7 @@ def test_a_guarantee_that_is_not_a_number_is_refused():
         assert reason in text
 
 
+@pytest.mark.slow
 def test_the_chance_of_more_messages_is_never_below_the_truth():
     """For reports with a known distribution of messages: one for the answer, plus binomial or Poisson noise."""
     people, values, rate = 1000, 12, 40.0
