@@ -31,6 +31,7 @@ ABSOLUTE = 1e-22
 """The mass that shortening gives up, all steps together."""
 
 
+@pytest.mark.slow
 @given(
     st.lists(st.floats(0, 1), min_size=1, max_size=9),
     st.integers(-6, 6),

@@ -221,6 +221,7 @@ def test_every_slow_command_reports_progress(name, folder, monkeypatch):
     assert all(0 <= share <= 1 for _, share in reported)
 
 
+@pytest.mark.slow
 def test_bins_that_are_not_values_are_never_among_the_smallest_values(capsys):
     """Most people have fewer values than the cap: the bins of these people are large."""
     rows = [{"person": person, "app": f"v{person % 24:02}"} for person in range(12_000)]

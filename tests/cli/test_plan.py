@@ -155,6 +155,7 @@ def test_printed_errors_are_upper_bounds(epsilon):
             assert row[key] <= float(printed.replace(",", "")) * (1 + 1e-12) <= 1.1 * row[key] + 1
 
 
+@pytest.mark.slow
 def test_a_budget_of_messages_is_kept():
     asked = [*QUESTION, "--max-messages"]
     few = command("plan", *asked, "1")

@@ -71,6 +71,7 @@ def invoked(*arguments):
     return CliRunner().invoke(app, [*map(str, arguments), "--epsilon", "1", "--delta", "1e-4"])
 
 
+@pytest.mark.slow
 def test_run_shows_quantiles_before_the_histogram(people, tmp_path):
     out = tmp_path / "r.html"
     done = invoked("run", people, "--column", "age", "--quantiles", "0.25,0.5", "--edges", "0:100:10", "--out", out)

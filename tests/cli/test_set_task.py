@@ -21,6 +21,7 @@ def new(folder, *arguments):
     return command("task", "new", "--question", "Which?", *PEOPLE, *SERVERS, "--out", "t.json", *arguments, cwd=folder)
 
 
+@pytest.mark.slow
 def test_a_task_for_numbers(tmp_path):
     made = new(tmp_path, "--edges", "0:120:1.0", "--quantiles", "0.9,0.5", "--explain")
     assert made.returncode == 0, made.stderr
@@ -40,6 +41,7 @@ def test_a_task_for_numbers(tmp_path):
     assert shown["values_per_person"] == task.tree.levels
 
 
+@pytest.mark.slow
 def test_a_task_for_choices(tmp_path):
     made = new(tmp_path, "--domain", "tea,milk,beer", "--choose-up-to", "2")
     assert made.returncode == 0, made.stderr

@@ -104,6 +104,7 @@ def test_a_task_in_json(folder):
     assert checked["guarantee"] == made["guarantee"]
 
 
+@pytest.mark.slow
 def test_an_inaccurate_task_has_a_warning(folder):
     asked = ["--users", "20", "--epsilon", "1", "--delta", "0.5", "--protocol", "sparse"]
     made = new(folder, *asked)

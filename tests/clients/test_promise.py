@@ -256,7 +256,7 @@ def test_what_windows_leave_out_counts_as_revealed():
 @pytest.mark.slow
 def test_the_verdicts_are_the_same_in_the_same_words():
     """Also for claims on both sides of the boundary."""
-    names = ("a few hundred people", "few values", "texts on three levels")
+    names = ("a few hundred people", "few values", "texts on three levels", "two choices", "three levels")
     vectors = [vector for vector in read("promises.json") if vector["name"].endswith(names)]
     assert {vector["protocol"]["name"] for vector in vectors} == set(CODECS)
     cases = [{**vector, **verdict} for vector in vectors for verdict in vector["verdicts"]]
@@ -284,6 +284,7 @@ def test_a_guarantee_that_is_not_a_number_is_refused():
         assert reason in text
 
 
+@pytest.mark.slow
 def test_the_chance_of_more_messages_is_never_below_the_truth():
     """For reports with a known distribution of messages: one for the answer, plus binomial or Poisson noise."""
     people, values, rate = 1000, 12, 40.0

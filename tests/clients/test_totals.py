@@ -58,6 +58,7 @@ SMALL = [
 ]
 
 
+@pytest.mark.slow
 def test_totals_are_never_below_all_outcomes_in_fractions():
     found = totals([answers(*[(coins(n, p), times) for n, p, times in chosen]) for chosen in SMALL])
     for chosen, total in zip(SMALL, found, strict=True):
@@ -67,6 +68,7 @@ def test_totals_are_never_below_all_outcomes_in_fractions():
             assert truth <= Fraction(delta) <= truth * Fraction(101, 100)
 
 
+@pytest.mark.slow
 def test_more_answers_never_lower_the_total():
     one = coins(40_000, 0.25)
     found = totals([answers((one, number), (coins(30_000, 0.5), 1)) for number in range(1, 20)])
@@ -76,6 +78,7 @@ def test_more_answers_never_lower_the_total():
         assert len(set(deltas)) == len(deltas)
 
 
+@pytest.mark.slow
 def test_limits_that_people_exceed_raise_the_total():
     """The probability that some person samples again is the same in each answer, and their product counts."""
     likely = coins(20, 0.5, values=12, most_messages=11)
@@ -103,6 +106,7 @@ def test_a_wrong_expectation_fails(tmp_path):
     assert set(failed(in_node("budgets.js", folder))) == wrong
 
 
+@pytest.mark.slow
 def test_python_and_javascript_compute_the_same_for_other_limits():
     cases = [
         answers((coins(4000, 0.25), 3), (coins(900, 0.5, values_per_person=2), 2), limit=limit)

@@ -69,6 +69,7 @@ def test_the_client_of_the_page_cuts_texts(client, vector):
         assert client["values_of"](answers, one["text"]) == list(map(int, one["values"])), one
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("vector", read("sets.json"), ids=lambda vector: vector["task"])
 def test_the_client_of_the_page_has_the_values_of_numbers_and_choices(client, vector):
     of = plain(vector["task"])

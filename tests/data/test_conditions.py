@@ -400,6 +400,7 @@ def test_only_text_is_a_condition():
         Condition.parse(5)
 
 
+@pytest.mark.slow
 @given(st.text(max_size=20))
 def test_any_text_is_read_or_refused(text):
     try:

@@ -82,6 +82,7 @@ def test_huge_domains_need_a_protocol_that_samples_its_tally():
     assert {"stability", "hist", "sparse", "sparse-best"} <= feasible
 
 
+@pytest.mark.slow
 def test_the_same_seed_gives_the_same_errors():
     once, again, other = (
         compare(users=[1000], bins=[20], trials=3, protocols=["blanket", "response"], seed=seed, **WISH)

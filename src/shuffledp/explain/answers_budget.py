@@ -110,8 +110,9 @@ def _fits(answers: Answers, limit: Budget) -> str:
     at = f"at delta {privacy_figure(answers.fits_delta)}"
     if answers.fits is None:
         return f"no task with epsilon {smallest_epsilon(limit):g} or more fits, {at}"
-    most = "or more" if answers.fits == limit.epsilon else "at most"
-    return f"one more task with epsilon {share_at_least(answers.fits, digits=3)} {most} fits, {at}"
+    figure = share_at_least(answers.fits, digits=3)
+    epsilon = f"{figure} or more" if answers.fits == limit.epsilon else f"up to {figure}"
+    return f"one more task with epsilon {epsilon} fits, {at}"
 
 
 STATES = {

@@ -87,6 +87,7 @@ def test_a_release_states_its_limits():
     assert dict(zip(first[0].split(","), first[-1].split(","), strict=True))["detection_limit"] == str(limit)
 
 
+@pytest.mark.slow
 def test_joined_batches_find_texts_that_one_batch_does_not():
     """The noise of nine batches is three times the noise of one, and the text has nine times as many people."""
     task, text = text_task().task, "mail.test"

@@ -46,6 +46,7 @@ def assert_released(kind, release, tally):
     assert release.estimate.labels.tolist() == expected.labels.tolist()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", KINDS)
 def test_files_are_counted(tmp_path, kind):
     kept, tally = kept_of(kind), mixed(kind, tmp_path)

@@ -57,6 +57,7 @@ def numbers(task, answer, seed, calls=CALLS):
     return np.array([sum(message < task.alphabet for message in sent) for sent in sent_by(task, answer, seed, calls)])
 
 
+@pytest.mark.slow
 def test_which_protocols_are_padded():
     assert {name for name in CODECS if not noisy_task(name).padded} == {"dummy-poisson", "hashed", "ranges"}
     assert [name for name in OF_CHOICES if not noisy_task(name).padded] == ["choices dummy-poisson"]

@@ -129,6 +129,7 @@ def test_the_number_of_messages_has_one_distribution_for_every_answer():
     assert len(with_the_same_coins) == 1
 
 
+@pytest.mark.slow
 def test_a_report_has_the_values_of_every_level_under_seeds_of_their_own():
     protocol, values = TASK.protocol, TASK.values_of("dark")
     sent = drawn(TASK, "dark", 200, 1)
@@ -199,6 +200,7 @@ def made(**more):
     )  # fmt: skip
 
 
+@pytest.mark.slow
 def test_a_million_combining_marks_are_normalised_at_once():
     """Sorting the marks of one character takes a time that grows with the square of their number."""
     marks = "\u0301\u0316" * 500_000

@@ -144,7 +144,7 @@ def test_the_page_works_with_a_keyboard(browser, own):
         press = page.keyboard.press
         press("Tab")
         assert page.evaluate("document.activeElement.className") == "skip"
-        for _ in range(2):
+        for _ in range(3):  # the link to the answers, the fold of the budget, the first answer
             press("Tab")
             if page.evaluate("document.activeElement.type") == "radio":
                 break
