@@ -19,6 +19,8 @@ from tests.oracles.html_pages import read_page
 WIDEST = 340
 """Pixels that no part may insist on: the narrowest telephones show 360."""
 
+pytestmark = pytest.mark.xdist_group("page")  # one worker makes each release once
+
 
 @pytest.fixture(scope="module", params=CASES)
 def release(request):
