@@ -19,6 +19,8 @@ from tests.oracles.html_pages import read_page
 WIDEST = 340
 """Pixels that no part may insist on: the narrowest telephones show 360."""
 
+pytestmark = pytest.mark.xdist_group("page")  # one worker makes each release once
+
 
 @pytest.fixture(scope="module", params=CASES)
 def release(request):
@@ -162,6 +164,7 @@ def test_all_values_are_drawn_only_where_the_bars_leave_some_out():
     assert len(all_values(heavy)) < 30_000
 
 
+@pytest.mark.slow
 def test_bins_that_are_not_values_have_no_rank():
     """30 values of 400 people each; everybody has fewer values than the cap."""
     rows = [{"person": person, "app": person % 30} for person in range(12_000)]
@@ -171,6 +174,7 @@ def test_bins_that_are_not_values_have_no_rank():
     assert "The first has about 12," not in chart
 
 
+@pytest.mark.slow
 def test_a_page_without_values_has_no_ranks():
     rows = [{"person": person, "app": person} for person in range(2000)]
     release = private_histogram(rows, column="app", user="person", values_per_person=30, **GUARANTEE)
