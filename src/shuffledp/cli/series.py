@@ -44,7 +44,7 @@ from shuffledp.errors import BrokenPromiseError, DataError, ParameterError
 
 if TYPE_CHECKING:
     from shuffledp.collect.task import Series, Servers
-    from shuffledp.collect.task.schema import Answers
+    from shuffledp.collect.task.answers import Answers
 
 
 def new_series(

@@ -37,7 +37,7 @@ def number_answers(edges: str, quantiles: str | None) -> AnswerEdges:
     """Return the intervals between edges, and the quantiles to show in increasing order."""
     from shuffledp.cli.release_output import parse_shares
     from shuffledp.collect.task import AnswerEdges
-    from shuffledp.collect.task.exact import decimal_text
+    from shuffledp.collect.task.public_file import decimal_text
     from shuffledp.histogram.edges import Edges
 
     shares = [] if quantiles is None else sorted(set(parse_shares(quantiles)))

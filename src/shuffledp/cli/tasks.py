@@ -33,7 +33,7 @@ from shuffledp.errors import BrokenPromiseError, DataError, ParameterError
 if TYPE_CHECKING:
     from shuffledp.cli.text_tasks import Confirmation
     from shuffledp.collect.task import Place, Task
-    from shuffledp.collect.task.schema import Answers
+    from shuffledp.collect.task.answers import Answers
     from shuffledp.collect.task.task import Admission
 
 ANSWERS, PEOPLE, SERVERS, TIME = set_tasks.ANSWERS, "People", "Servers", "Time"
@@ -309,7 +309,7 @@ def place_of(name: str, text: str) -> Place:
 def public_key(text: str) -> str:
     """Return 64 hexadecimal digits as they are, or the public key of a key file."""
     from shuffledp.collect.crypto.keys import read_key
-    from shuffledp.collect.task.schema import is_hexadecimal
+    from shuffledp.collect.task.public_file import is_hexadecimal
 
     if is_hexadecimal(text.lower()):
         return text.lower()

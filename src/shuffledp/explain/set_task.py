@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from shuffledp.collect.task.schema import NONE, OTHER, AnswerChoices, AnswerEdges
-from shuffledp.collect.task.several import RangePlan
-from shuffledp.collect.task.task import BETA, Task
+from shuffledp.collect.task.answers import NONE, OTHER, AnswerChoices, AnswerEdges
+from shuffledp.collect.task.task import BETA, RangePlan, Task
 from shuffledp.formatting import confidence_percent, people_at_most, percent_at_most, readable
 from shuffledp.histogram.edges import written
 

@@ -6,8 +6,7 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
-from shuffledp.collect.task.guarantee import Promise
-from shuffledp.collect.task.schema import (
+from shuffledp.collect.task.answers import (
     NONE,
     OTHER,
     AnswerChoices,
@@ -16,7 +15,9 @@ from shuffledp.collect.task.schema import (
     AnswersElsewhere,
     AnswerText,
 )
-from shuffledp.collect.task.task import BETA, LONGEST_QUESTION, Place, Task
+from shuffledp.collect.task.guarantee import Promise
+from shuffledp.collect.task.servers import Place
+from shuffledp.collect.task.task import BETA, LONGEST_QUESTION, Task
 from shuffledp.errors import BrokenPromiseError
 from shuffledp.explain import set_task, text_task
 from shuffledp.explain.plan import messages, warnings

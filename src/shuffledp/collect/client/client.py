@@ -28,8 +28,8 @@ from shuffledp.collect.task import (
     moment_in_text,
     read_asked,
 )
+from shuffledp.collect.task.public_file import is_hexadecimal
 from shuffledp.collect.task.report import ID_BYTES, seal_report
-from shuffledp.collect.task.schema import is_hexadecimal
 from shuffledp.errors import (
     BrokenPromiseError,
     DataError,

@@ -29,7 +29,7 @@ import msgspec
 
 from shuffledp.atomic_file import sync_folder
 from shuffledp.collect.task import Task
-from shuffledp.collect.task.schema import decimal_text, read_decimal
+from shuffledp.collect.task.public_file import decimal_text, read_decimal
 from shuffledp.collect.task.spending import Spending
 from shuffledp.errors import DataError, ParameterError, TaskError
 from shuffledp.ledger.budget import Budget

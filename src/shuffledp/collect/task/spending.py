@@ -13,8 +13,8 @@ from functools import cached_property
 import msgspec
 
 from shuffledp.accounting.curve import Curve
+from shuffledp.collect.task.answers import AnswerText
 from shuffledp.collect.task.guarantee import People, read_protocol
-from shuffledp.collect.task.schema import AnswerText
 from shuffledp.collect.task.task import Claim, Named, RoundOf, Task
 from shuffledp.errors import DataError, ShuffledpError
 from shuffledp.protocols.shuffled_histogram import ShuffledHistogram, chance_of_more
