@@ -285,8 +285,12 @@ class Client:
 
     def counts_as_other(self, answer: Any) -> bool:
         """Whether an answer is not in the task's list, or is no text that it counts; checked on this machine."""
-        fetch_answers(self.task, beside=self._beside, timeout=self._timeout)
+        self.fetch_answers()
         return self.task.is_other(answer)
+
+    def fetch_answers(self) -> None:
+        """Fetch the list of answers, if it is not in the task itself."""
+        fetch_answers(self.task, beside=self._beside, timeout=self._timeout)
 
     def _entered(self, answer: Any) -> tuple[Entry, bool]:
         """Return the journal's entry for this task, new if there was none, and whether it existed before."""
