@@ -26,7 +26,7 @@ from shuffledp.jsonable import plain
 
 if TYPE_CHECKING:
     from shuffledp.collect import Client, CrowdResult, Receipt
-    from shuffledp.collect.client.budget import Use
+    from shuffledp.collect.client.budget import BudgetUse
     from shuffledp.collect.task import Task
 
 SEND_EXAMPLE = "shuffledp send --task theme.task.json --value dark"
@@ -115,7 +115,7 @@ def _together(client: Client) -> str:
     return f", of all {client.series.rounds:,} rounds together (this is round {client.task.series.round})"
 
 
-def _used(use: Use) -> dict[str, float]:
+def _used(use: BudgetUse) -> dict[str, float]:
     limit = use.limit
     return {
         "before": use.before,
@@ -232,10 +232,10 @@ def crowd(
     from shuffledp.collect.client.client import checked, fetch_answers, open_task
     from shuffledp.collect.crypto.keys import read_secret
     from shuffledp.collect.simulation.people import simulated_answers
-    from shuffledp.collect.task import read_asked
+    from shuffledp.collect.task import read_task_or_series
     from shuffledp.data import find_files
 
-    everything = read_asked(task)
+    everything = read_task_or_series(task)
     checked(everything)
     asked = open_task(everything)
     shown = None if admission is None else read_secret(admission).split()

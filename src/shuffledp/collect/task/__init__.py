@@ -12,9 +12,9 @@ from shuffledp.collect.task.answers import (
 )
 from shuffledp.collect.task.guarantee import Promise
 from shuffledp.collect.task.public_file import moment_in_text
-from shuffledp.collect.task.series import Series, SeriesPromise, read_asked, read_series, series_of
+from shuffledp.collect.task.series import Series, SeriesPromise, read_series, read_task_or_series, series_of
 from shuffledp.collect.task.servers import Place, Servers
-from shuffledp.collect.task.task import Claim, Named, Phase, RoundOf, Task, read_task, task_of
+from shuffledp.collect.task.task import Claim, Named, Phase, SeriesRound, Task, read_task, task_of
 
 __all__ = [
     "NONE",
@@ -30,15 +30,15 @@ __all__ = [
     "Phase",
     "Place",
     "Promise",
-    "RoundOf",
     "Series",
     "SeriesPromise",
+    "SeriesRound",
     "Servers",
     "Task",
     "moment_in_text",
-    "read_asked",
     "read_series",
     "read_task",
+    "read_task_or_series",
     "series_of",
     "task_of",
 ]

@@ -11,7 +11,6 @@ depend on earlier releases; the noise does not, since the file fixes it.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from functools import cached_property
@@ -43,7 +42,7 @@ from shuffledp.collect.task.task import (
     Claim,
     Named,
     Phase,
-    RoundOf,
+    SeriesRound,
     Task,
     check_longest_report,
     is_series,
@@ -176,7 +175,7 @@ class Series(PublicFile, frozen=True, forbid_unknown_fields=True, kw_only=True):
             admission=self.admission,
             shufflers=servers.shufflers,
             analyzer=servers.analyzer,
-            series=RoundOf(self.name, number),
+            series=SeriesRound(self.name, number),
         )
         if number > 1:
             task.__dict__["protocol"] = self.protocol
@@ -250,7 +249,7 @@ _FORM = inspect.type_info(Series)
 
 def read_series(source: str | bytes | Path) -> Series:
     """Read a series from a file, or from its bytes."""
-    asked = read_asked(source)
+    asked = read_task_or_series(source)
     if isinstance(asked, Task):
         file = "it" if isinstance(source, bytes) else str(source)
         raise TaskError(f"{file} is one task, and here a series is needed")
@@ -266,12 +265,12 @@ def series_of(content: bytes) -> Series:
     return series
 
 
-def read_asked(source: str | bytes | Path) -> Task | Series:
+def read_task_or_series(source: str | bytes | Path) -> Task | Series:
     """Read a task or a series from a file, or from its bytes."""
-    return read_file(source, asked_of)
+    return read_file(source, task_or_series_of)
 
 
-def asked_of(content: bytes) -> Task | Series:
+def task_or_series_of(content: bytes) -> Task | Series:
     """Read a task or a series from bytes: only a series has a kind."""
     plain = strict_json(content)
     return series_of(content) if is_series(plain) else task_of_json(plain)
@@ -280,9 +279,3 @@ def asked_of(content: bytes) -> Task | Series:
 def tasks_of(asked: Task | Series) -> list[Task]:
     """Return the task itself, or the tasks of all rounds of a series."""
     return asked.tasks if isinstance(asked, Series) else [asked]
-
-
-def each_task(asked: list[Task | Series]) -> Iterator[Task]:
-    """Yield the tasks of all these tasks and series, in order."""
-    for one in asked:
-        yield from tasks_of(one)

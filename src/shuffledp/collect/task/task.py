@@ -117,7 +117,7 @@ class Claim(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
             raise TaskError(f"the guarantee of the task cannot be one: {error}") from None
 
 
-class RoundOf(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class SeriesRound(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """The series that a task belongs to, by its id, and the number of its round."""
 
     id: str
@@ -167,7 +167,7 @@ class Task(PublicFile, frozen=True, forbid_unknown_fields=True, kw_only=True, om
     admission: Admission
     shufflers: list[Place]
     analyzer: Place
-    series: RoundOf | None = None
+    series: SeriesRound | None = None
 
     def __post_init__(self) -> None:
         self._check_version()
