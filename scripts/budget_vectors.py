@@ -20,6 +20,7 @@ from shuffledp.collect.task.spending import Spending
 from shuffledp.histogram.text_code import PARENT_BITS
 from shuffledp.noise.compound_poisson import SIZE_GRID
 from shuffledp.protocols.catalogue import named
+from shuffledp.protocols.message_limit import LimitCost
 from shuffledp.protocols.shuffled.hashed import HashedHistogram
 from shuffledp.protocols.shuffled_histogram import ShuffledHistogram, most_messages
 from shuffledp.protocols.target import Target
@@ -34,32 +35,33 @@ Record = dict[str, Any]
 Answered = tuple[Record, int]
 
 
-def total_of(answered: Iterable[Answered]) -> tuple[Composition, float]:
-    """Return the composition of all answers, and the probability that no person samples again."""
-    curves, kept = [], 1.0
+def total_of(answered: Iterable[Answered]) -> tuple[Composition, LimitCost]:
+    """Return the composition of all answers, and the cost of their limits on messages."""
+    curves, costs = [], []
     for record, times in answered:
         spending = msgspec.convert(record, Spending)
         curves += [spending.curve] * times
-        kept *= (1 - spending.redrawn) ** times
-    return composed(curves), kept
+        costs.append(spending.limit_cost.times(times))
+    return composed(curves), LimitCost.of_all(costs)
 
 
 def computed(vector: dict[str, Any]) -> dict[str, Any]:
     """Return a vector with everything computed from its spendings."""
-    total, kept = total_of((each["spending"], each["times"]) for each in vector["spendings"])
+    total, cost = total_of((each["spending"], each["times"]) for each in vector["spendings"])
 
     def delta(epsilon: float) -> float:
-        return min(1.0, total.delta(epsilon) / kept) if kept else 1.0
+        return cost.delta(total.delta, epsilon)
 
     epsilons = {most: smallest_epsilon(delta, float(most)) for most in DELTAS}
     limit = vector.get("by_results", {}).get("limit", list(LIMIT))
-    reached = MomentBound(epsilon=float(limit[0]), delta=float(limit[1])).reached(total)
+    bound = MomentBound(epsilon=float(limit[0]), delta=float(limit[1]))
+    reached = bound.reached(total, cost.added(bound.epsilon))
     return {
         "name": vector["name"],
         "spendings": vector["spendings"],
         "delta_at": {epsilon: delta(float(epsilon)) for epsilon in EPSILONS},
         "epsilon_at": {most: epsilon if math.isfinite(epsilon) else None for most, epsilon in epsilons.items()},
-        "by_results": {"limit": limit, "reached": min(1.0, reached / kept) if kept else 1.0},
+        "by_results": {"limit": limit, "reached": min(1.0, reached / cost.kept) if cost.kept else 1.0},
     }
 
 
@@ -88,7 +90,7 @@ def spending_of(name: str, protocol: ShuffledHistogram, *, values: int | None = 
         "honest_users": protocol.honest,
         "values": values or protocol.bins,
         "values_per_person": max(levels, protocol.values_per_person),
-        "most_messages": most_messages(protocol, delta=claim.delta),
+        "most_messages": most_messages(protocol, delta=claim.delta, epsilon=claim.epsilon),
         "series": None,
     }
 

@@ -251,7 +251,7 @@ def _asked(vector: dict[str, Any]) -> dict[str, Any]:
     other = most + 5 if vector["protocol"]["name"] == HASHED else vector["values"] + 1
     limits = sorted({1, most - 1, most, other} - {0})
     # a limit that is large enough for the smallest delta, so that only the claim decides
-    plenty = most_messages(made_protocol, delta=1e-20)
+    plenty = most_messages(made_protocol, delta=1e-20, epsilon=2 * float(claim["epsilon"]))
     claims = [claim, *_around(vector, claim["epsilon"], plenty)]
     epsilon = decimal_text(2 * float(claim["epsilon"])) if float(claim["epsilon"]) <= 25 else "50"
     gives = made_protocol.privacy.delta(float(epsilon))

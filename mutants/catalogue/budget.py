@@ -41,9 +41,9 @@ MUTANTS = (
         name="budget-without-redraws",
         harm="The cost of sampling messages again is left out of a person's total.",
         target="shuffledp.collect.client.budget:Total.__init__",
-        pattern="1 - record.redrawn",
-        replacement="1.0",
-        tests=(f"{_TESTS}::test_sampling_again_costs_a_factor_for_every_answer",),
+        pattern="LimitCost.of_all(record.limit_cost for record in records)",
+        replacement="LimitCost()",
+        tests=(f"{_TESTS}::test_sampling_again_costs_delta_for_every_answer",),
     ),
     Mutant(
         name="budget-of-one-answer",

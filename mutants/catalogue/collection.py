@@ -162,6 +162,22 @@ MUTANTS = (
         tests=("tests/collect/task/test_guarantee.py::test_a_task_that_claims_more_than_it_gives_is_refused",),
     ),
     Mutant(
+        name="message-limit-term-dropped",
+        harm="Sampling again costs padded reports a factor only, which is below the truth.",
+        target="shuffledp.protocols.message_limit:LimitCost.of",
+        pattern="0.0 if protocol.tally_implies_lengths else again",
+        replacement="0.0",
+        tests=("tests/collect/task/test_limit_cost.py",),
+    ),
+    Mutant(
+        name="message-limit-term-at-epsilon-zero",
+        harm="The term of sampling again is too small at every epsilon above 0.",
+        target="shuffledp.protocols.message_limit:LimitCost.added",
+        pattern="math.exp(epsilon) * self.hidden",
+        replacement="self.hidden",
+        tests=("tests/collect/task/test_limit_cost.py",),
+    ),
+    Mutant(
         name="message-limit-is-free",
         harm="A small message limit cuts the noise and nothing accounts for it.",
         target="shuffledp.collect.task.guarantee:check_promise",

@@ -168,10 +168,18 @@ MUTANTS = (
     Mutant(
         name="javascript-total-ignores-sampling-again",
         harm="In browsers the total leaves out what a limit on messages costs.",
-        target="clients/javascript/src/curve/total.js:chanceOfNoMore",
-        pattern="product * (1 - chanceOfMore(asked)) ** times",
-        replacement="product",
+        target="clients/javascript/src/curve/most_messages.js:limitCost",
+        pattern="kept *= (1 - again) ** times;",
+        replacement="kept *= 1;",
         tests=("tests/clients/test_totals.py::test_limits_that_people_exceed_raise_the_total",),
+    ),
+    Mutant(
+        name="javascript-limit-term-dropped",
+        harm="In browsers sampling again costs padded reports a factor only, which is below the truth.",
+        target="clients/javascript/src/curve/most_messages.js:limitCost",
+        pattern="hidden += times * again;",
+        replacement="hidden += 0;",
+        tests=("tests/clients/test_totals.py::test_python_and_javascript_agree_on_limits_that_people_exceed",),
     ),
     Mutant(
         name="javascript-first-value-not-sent",

@@ -5,11 +5,12 @@ import shutil
 from fractions import Fraction
 
 import pytest
-from scripts.budget_vectors import computed
+from scripts.budget_vectors import computed, total_of
 
 from shuffledp.collect.task.public_file import exact_text
 from shuffledp.collect.web.assets import client_folder
 from shuffledp.noise import Binomial
+from shuffledp.noise.compound_poisson import SIZE_GRID
 from tests.accounting.test_total import exact_delta
 from tests.clients.running import VECTORS, failed, in_node
 from tests.node import run_node
@@ -81,14 +82,42 @@ def test_more_answers_never_lower_the_total():
 @pytest.mark.slow
 def test_limits_that_people_exceed_raise_the_total():
     """The probability that some person samples again is the same in each answer, and their product counts."""
-    likely = coins(20, 0.5, values=12, most_messages=11)
-    unlimited, limited = totals([answers((coins(20, 0.5, values=12), 3)), answers((likely, 3))])
+    dummies = {"dummies": {"rate": "40", "size_weights": [SIZE_GRID]}}
+    free_one = coins(20, 0.5, values=12, protocol={"name": "dummy-poisson", "parameters": dummies}, most_messages=200)
+    likely = {**free_one, "most_messages": 42}
+    unlimited, limited = totals([answers((free_one, 3)), answers((likely, 3))])
     ratios = {limited["delta_at"][at] / unlimited["delta_at"][at] for at in EPSILONS[:3]}
     assert max(ratios) == pytest.approx(min(ratios), rel=1e-9)
     assert max(ratios) > 1.1
     (alone,) = totals([answers((likely, 1))])
-    (free,) = totals([answers((coins(20, 0.5, values=12), 1))])
+    (free,) = totals([answers((free_one, 1))])
     assert max(ratios) == pytest.approx((alone["delta_at"]["0"] / free["delta_at"]["0"]) ** 3, rel=1e-9)
+
+
+@pytest.mark.slow
+def test_python_and_javascript_agree_on_limits_that_people_exceed():
+    """Padded reports add e^epsilon times the probability of sampling again; the others do not."""
+    half = SIZE_GRID // 2
+    clusters = {"rate": "30", "size_weights": [half, half]}
+    sparse = {"name": "sparse", "parameters": {"pairs": clusters, "lone": clusters}}
+    single = {"name": "dummy-poisson", "parameters": {"dummies": {"rate": "60", "size_weights": [SIZE_GRID]}}}
+    cases = [
+        answers((coins(3000, 0.25, values=40, most_messages=most), times), limit=("3", "1e-3"))
+        for most, times in ((36, 1), (37, 3), (38, 2), (39, 5), (41, 2))
+    ]
+    cases += [
+        answers((coins(500, 0.5, protocol=noise, most_messages=most), 2), limit=("3", "1e-3"))
+        for noise in (sparse, single)
+        for most in (8, 10, 14, 18)
+    ]
+    for case, found in zip(cases, totals(cases), strict=True):
+        expected = computed(case)
+        assert found["epsilon_at"]["1e-6"] == pytest.approx(expected["epsilon_at"]["1e-6"], rel=1e-8), case
+        assert found["reached"] == pytest.approx(expected["by_results"]["reached"], rel=1e-9), case
+        total, cost = total_of((each["spending"], each["times"]) for each in case["spendings"])
+        for epsilon in EPSILONS:
+            assert found["delta_at"][epsilon] == pytest.approx(cost.delta(total.delta, float(epsilon)), rel=1e-9), case
+        assert (cost.hidden > 0) == (case["spendings"][0]["spending"]["protocol"] != single and cost.kept < 1)
 
 
 @pytest.mark.slow

@@ -2,7 +2,7 @@
 
 import { curveOf } from "./curve/curve.js";
 import { general, shareAtMost } from "./curve/words.js";
-import { chanceOfMore, seldomEnough } from "./curve/most_messages.js";
+import { chanceOfMore, deltaWithLimits, limitCost, seldomEnough } from "./curve/most_messages.js";
 import { PROMISED_DELTA } from "./curve/rounding.js";
 import { BrokenPromiseError } from "./errors.js";
 import { strengthOf } from "./strength.js";
@@ -27,15 +27,14 @@ import { strengthOf } from "./strength.js";
  */
 export function checkPromise(task, atMost) {
   const { epsilon, delta } = task.guarantee;
-  const redrawn = chanceOfMore(task);
-  if (!(redrawn <= seldomEnough(delta))) {
+  if (!(chanceOfMore(task) <= seldomEnough(delta))) {
     throw new BrokenPromiseError(
       `most_messages=${task.mostMessages} is too small: people would draw other messages than the privacy is ` +
         "computed for",
     );
   }
-  const curve = curveOf(task);
-  const reached = curve.delta(epsilon) / (1 - redrawn);
+  const [curve, cost] = [curveOf(task), limitCost([{ asked: task, times: 1 }])];
+  const reached = deltaWithLimits(cost, curve.delta, epsilon);
   // asked for what must hold, so that something that is not a number is refused
   if (!(reached <= delta * (1 + PROMISED_DELTA))) {
     throw new BrokenPromiseError(
@@ -44,7 +43,7 @@ export function checkPromise(task, atMost) {
     );
   }
   if (atMost !== undefined) {
-    const allowed = curve.delta(atMost[0]) / (1 - redrawn);
+    const allowed = deltaWithLimits(cost, curve.delta, atMost[0]);
     if (!(allowed <= atMost[1] * (1 + PROMISED_DELTA))) {
       throw new BrokenPromiseError(
         `the task gives delta=${shareAtMost(allowed)} at epsilon=${general(atMost[0])}, which is more than the ` +

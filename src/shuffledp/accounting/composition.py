@@ -226,6 +226,9 @@ _REVEALED = 0.5
 2 / (a - 1) of epsilon.
 """
 
+_ADDED = 1 / 512
+"""The part of that share for a sum that is added to delta."""
+
 _STEPS = 1 << 11
 """The grid steps of the losses of one release: moments of the order in use move by less than 0.1 %."""
 
@@ -249,11 +252,12 @@ class MomentBound:
         variance = 2 * (math.log((1 - _REVEALED) * self.delta) - log_c + (a - 1) * self.epsilon) / (a * (a - 1))
         return float(a[np.argmax(variance)])
 
-    def reached(self, total: Composition) -> float:
+    def reached(self, total: Composition, added: float | None = None) -> float:
         """The delta that all releases use at the limit's epsilon, even if each was chosen by earlier results.
 
         If it is at most some delta on every path of results, all releases are private with that delta: R is at most one
-        share of it, and the term with B the other.
+        share of it, and the term with B the other. `added` is another sum over the releases that delta grows by, as for
+        limits on messages; it takes a fixed part of the share of R, even where it is 0.
         """
         a, revealed, log_moment = self.order, 0.0, 0.0
         for curve, times in total.parts:
@@ -262,6 +266,8 @@ class MomentBound:
             log_moment += times * moment
         if not total.parts:
             return 0.0
+        if added is not None:
+            revealed = max(revealed / (1 - _ADDED), added / _ADDED)
         log_c = (a - 1) * math.log1p(-1 / a) - math.log(a)
         exponent = log_c - (a - 1) * self.epsilon + log_moment
         tail = math.exp(min(exponent, 0.0)) * (1 + _MARGIN * (1 + log_moment))

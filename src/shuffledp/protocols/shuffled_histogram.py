@@ -4,15 +4,8 @@ A new protocol derives from `ShuffledHistogram` and defines its calibration (`fo
 estimator, its messages (`_send`) and their number, and facts about its noise. It samples its tally from the exact
 distribution (`_draw`) if it knows that; otherwise messages are made, shuffled and counted.
 
-A report has a limit on its messages where people sample their number: a client that exceeds it samples again.
-
-Let A be the event that none of n people samples more than `most` messages, and let eta >= n P(more) bound the
-probability that it fails. The number of messages has the same distribution for every value, so P(A) is the same for
-neighbours, and for every set S of outcomes
-
-    P_x(S | A) = P_x(S and A) / P(A) <= (e^epsilon P_x'(S and A) + delta) / P(A) = e^epsilon P_x'(S | A) + delta / P(A).
-
-Sampling again therefore costs a factor 1 / (1 - eta) in delta, for every epsilon, alone and in any composition.
+A report has a limit on its messages where people sample their number: a client that exceeds it samples again. The cost
+in delta is in protocols/message_limit.py.
 """
 
 from __future__ import annotations
@@ -104,6 +97,11 @@ class ShuffledHistogram(BaseHistogram):
     def messages_cumulant(self, tilts: NDArray[np.float64]) -> NDArray[np.float64]:
         """Ln E e^(t N) for the number N of messages of one person, whose distribution is the same for every value."""
         return self.participation_cumulant(tilts)
+
+    @property
+    def tally_implies_lengths(self) -> bool:
+        """Whether, given the tally, the numbers of messages of all people do not depend on their values."""
+        return False
 
     @property
     def samples_exactly(self) -> bool:
@@ -257,13 +255,22 @@ SELDOM = 2.0**-44
 """It is also at most this, far below the rounding margin of every delta (accounting/rounding.py): a curve without the
 limit, as in a ledger, is then still an upper bound. It makes the limit a few messages larger."""
 
+NEGLIGIBLE_SHARE = 1e-10
+"""In a new task, the term e^epsilon q of the limit (protocols/message_limit.py) is at most this share of delta. That is
+below the rounding margin, so noise is calibrated without it."""
+
 _TILTS = np.geomspace(1e-9, 50.0, 400)
 """Tilts of Chernoff's bound to try; each gives a valid bound, which is flat around the best."""
 
 
-def most_messages(protocol: ShuffledHistogram, *, delta: float) -> int:
-    """The smallest limit that no person exceeds, except with negligible probability."""
+def most_messages(protocol: ShuffledHistogram, *, delta: float, epsilon: float | None = None) -> int:
+    """The smallest limit that no person exceeds, except with negligible probability.
+
+    With `epsilon`, the cost of the limit is also negligible in an (epsilon, delta) guarantee, as new tasks need it.
+    """
     limit = seldom_enough(delta)
+    if epsilon is not None and not protocol.tally_implies_lengths:
+        limit = min(limit, NEGLIGIBLE_SHARE * delta) * math.exp(-epsilon)
     with np.errstate(over="ignore"):
         growth = protocol.messages_cumulant(_TILTS) * (1 + SEVERAL_OPERATIONS) + math.log(protocol.users / limit)
     needed = float(np.nanmin(np.where(np.isfinite(growth), growth, np.inf) / _TILTS))

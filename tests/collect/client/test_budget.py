@@ -23,7 +23,7 @@ from shuffledp.collect.task import Claim, Named
 from shuffledp.collect.task.spending import Spending
 from shuffledp.errors import AnswerBudgetError, DataError, ParameterError, RefusedError
 from shuffledp.ledger.budget import Budget
-from shuffledp.protocols.shuffled_histogram import chance_of_more
+from shuffledp.protocols.message_limit import LimitCost
 from tests.collect.client.conftest import task_at
 from tests.collect.client.servers import problem
 from tests.collect.tasks import small_task
@@ -62,7 +62,7 @@ def test_a_spending_without_its_task_has_the_same_privacy(kind):
     read = msgspec.json.decode(written, type=Spending)
     read.check()
     assert read.curve == task.protocol.privacy
-    assert read.redrawn == chance_of_more(task.protocol, task.most_messages)
+    assert read.limit_cost == LimitCost.of(task.protocol, task.most_messages)
     numbers = [value for value in json.loads(written).values() if isinstance(value, int)]
     assert max(numbers) < 2**53  # exact in JavaScript
 
@@ -72,10 +72,10 @@ def test_mixed_answers_are_composed_exactly(tmp_path):
     for task in answered:
         Client(task, journal=tmp_path).report("a")
     total = Total(budget.known(Journal(tmp_path).spendings()).values())
-    kept = math.prod(1 - chance_of_more(task.protocol, task.most_messages) for task in answered)
+    limits = LimitCost.of_all(LimitCost.of(task.protocol, task.most_messages) for task in answered)
     by_hand = composed([task.protocol.privacy for task in answered])
     for epsilon in (0.0, 1.0, 2.5):
-        assert total.delta(epsilon) == pytest.approx(min(1, by_hand.delta(epsilon) / kept), rel=1e-12)
+        assert total.delta(epsilon) == pytest.approx(limits.delta(by_hand.delta, epsilon), rel=1e-12)
 
 
 def binomial_spending(*, honest, numerator, power, **more):
@@ -117,17 +117,32 @@ def test_two_small_answers_agree_with_enumeration():
         assert truth <= total.delta(math.log(factor)) <= 1.005 * truth
 
 
-def test_sampling_again_costs_a_factor_for_every_answer():
+def test_sampling_again_costs_delta_for_every_answer():
     rare = binomial_spending(honest=30, numerator=1, power=2, most_messages=4)
     often = msgspec.structs.replace(rare, most_messages=3)
-    assert rare.redrawn < often.redrawn
-    spending = binomial_spending(honest=2, numerator=1, power=6, most_messages=2)
-    assert 0.001 < spending.redrawn < 0.5
+    assert rare.limit_cost.hidden < often.limit_cost.hidden
+    spending = binomial_spending(honest=500, numerator=1, power=5, most_messages=4)
+    again = spending.limit_cost.hidden
+    assert 1e-4 < again < 0.5
     total, free = Total([spending] * 3), composed([spending.curve] * 3)
-    exact = free.delta(2.0) / (1 - spending.redrawn) ** 3
-    assert total.delta(2.0) == pytest.approx(min(1.0, exact))
-    between = (exact * free.delta(2.0)) ** 0.5
-    assert not total.within(Budget(population="me", epsilon=2.0, delta=min(0.999, between)))
+    exact = (free.delta(1.0) + math.e * 3 * again) / (1 - again) ** 3
+    assert total.delta(1.0) == pytest.approx(exact)
+    assert total.delta(total.epsilon(exact)) <= exact
+    assert total.epsilon(exact) == pytest.approx(1.0)
+    between = (exact * free.delta(1.0)) ** 0.5
+    assert not total.within(Budget(population="me", epsilon=1.0, delta=between))
+
+
+def test_the_term_of_sampling_again_has_a_share_of_a_limit_by_results():
+    """It is compared alone, since paths of results could spend it and the rest differently."""
+    dummies = binomial_spending(honest=10**6, numerator=1, power=2)
+    spending = msgspec.structs.replace(dummies, values=40, most_messages=32)
+    limit = Budget(population="me", epsilon=3.0, delta=1e-2, by_results=True)
+    (cost, total), share = (spending.limit_cost, Total([spending] * 2)), limit.delta / 1024
+    assert share < cost.added(3.0) * 2 < limit.delta
+    assert total.delta(3.0) < limit.delta
+    assert total.reached(limit) == pytest.approx(2 * 1024 * cost.added(3.0) / cost.kept**2)
+    assert not total.within(limit)
 
 
 def test_exactly_the_answers_that_fit(tmp_path, shuffler):

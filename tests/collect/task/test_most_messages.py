@@ -44,7 +44,7 @@ def output(distributions):
 @pytest.mark.parametrize("missing", [0.25, 0.5])
 @pytest.mark.parametrize("most", [2, 3, 4])
 def test_delta_grows_at_most_by_the_probability_of_sampling_again(missing, most):
-    """delta' <= delta / P(A) <= delta / (1 - eta), for every ratio, in fractions; P(A) is the same for neighbours."""
+    """delta' <= (delta + ratio q) / (1 - q) with q = P(not A), in fractions; P(A) is the same for neighbours."""
     protocol = Histogram(users=USERS, bins=BINS, missing_probability=missing)
     distributions = [person(protocol, value, most) for value in range(BINS)]
     (kept,) = {chance for _, chance in distributions}
@@ -57,9 +57,9 @@ def test_delta_grows_at_most_by_the_probability_of_sampling_again(missing, most)
         for one, other in ((0, 1), (1, 0)):
             delta = exact_delta(free[one], free[other], ratio=ratio)
             again = exact_delta(redrawn[one], redrawn[other], ratio=ratio)
-            assert again <= delta / likely
+            assert again <= (delta + ratio * (1 - likely)) / likely
             if eta < 1:
-                assert again <= delta / (1 - Fraction(eta))
+                assert again <= (delta + ratio * Fraction(eta)) / (1 - Fraction(eta))
 
 
 def test_sampling_again_increases_delta():

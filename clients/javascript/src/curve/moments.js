@@ -12,9 +12,9 @@
 
 import { NEGLIGIBLE, noisesOf, shiftsOf } from "./curve.js";
 import { onGrid } from "./grid.js";
+import { addedByLimits, limitCost } from "./most_messages.js";
 import { PRIVACY_LOSS } from "./rounding.js";
 import { Sum, geometric } from "./sums.js";
-import { chanceOfNoMore } from "./total.js";
 
 /** @typedef {import("./curve.js").Asked} Asked */
 
@@ -23,6 +23,9 @@ const ORDERS = geometric(1e-2, 1e4, 2000).map((above) => 1 + above);
 
 /** The share of a delta for revealed mass, R; the rest is for moments. */
 const REVEALED = 0.5;
+
+/** The part of that share for the term of limits on messages. */
+const ADDED = 1 / 512;
 
 /** The grid steps of the losses of one answer. */
 const STEPS = 2 ** 11;
@@ -46,7 +49,7 @@ export class MomentBound {
    * @param {import("./total.js").Answered[]} answered
    */
   reached(answered) {
-    const kept = chanceOfNoMore(answered);
+    const cost = limitCost(answered);
     let [revealed, logMoment, number] = [0, 0, 0];
     for (const { asked, times } of answered) {
       const one = momentOf(asked, this.order);
@@ -57,8 +60,9 @@ export class MomentBound {
     if (number === 0) return 0;
     const exponent = logFactor(this.order) - (this.order - 1) * this.epsilon + logMoment;
     const tail = Math.exp(Math.min(exponent, 0)) * (1 + MARGIN * (1 + logMoment));
-    const together = Math.min(1, Math.max(revealed / REVEALED, tail / (1 - REVEALED)));
-    return kept > 0 ? Math.min(1, together / kept) : 1;
+    const beside = Math.max(revealed / (1 - ADDED), addedByLimits(cost, this.epsilon) / ADDED);
+    const together = Math.min(1, Math.max(beside / REVEALED, tail / (1 - REVEALED)));
+    return cost.kept > 0 ? Math.min(1, together / cost.kept) : 1;
   }
 }
 

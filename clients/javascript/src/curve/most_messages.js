@@ -1,10 +1,7 @@
 /**
- * How likely it is that anybody draws more messages than a report may hold, and so draws again.
- *
- * Let A be the event that nobody of n people does, and eta >= n P(more) bound the chance that it fails. The number of
- * messages has the same law whatever somebody answers, so P(A) is the same for neighbours, and for every set S of
- * outcomes P_x(S | A) <= (e^epsilon P_x'(S and A) + delta) / P(A) = e^epsilon P_x'(S | A) + delta / P(A): drawing again
- * costs a factor 1 / (1 - eta) in delta.
+ * The probability that a person samples more messages than a report may hold, and so samples again, and its cost in
+ * delta: (delta + e^epsilon q) / (1 - q), without the term e^epsilon q for Poisson dummies that come one at a time. The
+ * proof is in protocols/message_limit.py of the Python package.
  */
 
 import { Clusters } from "./clusters.js";
@@ -14,6 +11,9 @@ import { geometric } from "./sums.js";
 /** The chance that anybody draws again is at most this share of delta, and at most 2^-44, below all margins. */
 const SHARE_OF_DELTA = 1e-3;
 const SELDOM = 2 ** -44;
+
+/** The smaller epsilons to try, up to 512. */
+const SMALLER_EPSILONS = Array.from({ length: 27 }, (_, at) => 2 ** ((at - 8) / 2));
 
 /** Tilts of Chernoff's bound that are tried: each gives a bound that holds. */
 const TILTS = geometric(1e-9, 50, 400);
@@ -42,6 +42,66 @@ export function chanceOfMore(task) {
     least = Math.min(least, Number.isNaN(exponent) ? 0 : exponent);
   }
   return Math.min(1, task.users * Math.exp(least));
+}
+
+/**
+ * The cost of the limits of one or several answers. `kept` is at most the probability that no person samples again.
+ * `hidden` is at least the probability that a person samples again in a task whose tally does not tell it.
+ *
+ * @typedef {{kept: number, hidden: number}} LimitCost
+ */
+
+/**
+ * Return the cost of the limits of all answers together.
+ *
+ * @param {import("./total.js").Answered[]} answered
+ * @returns {LimitCost}
+ */
+export function limitCost(answered) {
+  let [kept, hidden] = [1, 0];
+  for (const { asked, times } of answered) {
+    const again = chanceOfMore(asked);
+    kept *= (1 - again) ** times;
+    if (!tallyImpliesLengths(asked)) hidden += times * again;
+  }
+  return { kept, hidden };
+}
+
+/**
+ * Return the term that is added to a delta at this epsilon before the division by `kept`.
+ *
+ * @param {LimitCost} cost @param {number} epsilon
+ */
+export function addedByLimits({ hidden }, epsilon) {
+  return Math.exp(epsilon) * hidden;
+}
+
+/**
+ * Return the delta with the limits, from the curve without them; never below the truth. The term grows with epsilon, and
+ * privacy at a smaller epsilon implies privacy at a larger one, so these are tried where the term is large.
+ *
+ * @param {LimitCost} cost @param {(epsilon: number) => number} curve @param {number} epsilon
+ */
+export function deltaWithLimits(cost, curve, epsilon) {
+  if (!(cost.kept > 0)) return 1; // nothing is known of people who always sample again
+  const [free, added] = [curve(epsilon), addedByLimits(cost, epsilon)];
+  let least = free + added;
+  if (added > free) {
+    for (const at of SMALLER_EPSILONS) {
+      if (at < epsilon) least = Math.min(least, curve(at) + addedByLimits(cost, at));
+    }
+  }
+  return Math.min(1, least / cost.kept);
+}
+
+/**
+ * Whether, given the tally, the numbers of messages of all people do not depend on their values: Poisson dummies that
+ * come one at a time.
+ *
+ * @param {import("./curve.js").Asked} task
+ */
+function tallyImpliesLengths({ law }) {
+  return law.kind === "hashed" || (law.kind === "clusters" && "dummies" in law.laws);
 }
 
 /**

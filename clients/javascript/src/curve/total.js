@@ -9,7 +9,7 @@
 import { NEGLIGIBLE, curveWithin, noisesOf } from "./curve.js";
 import { onGrid, onlySize } from "./grid.js";
 import { PrivacyLoss } from "./loss.js";
-import { chanceOfMore } from "./most_messages.js";
+import { deltaWithLimits, limitCost } from "./most_messages.js";
 
 /** @typedef {import("./curve.js").Asked} Asked */
 /** @typedef {import("./grid.js").GridLoss} GridLoss */
@@ -43,21 +43,11 @@ const TOLERANCE = 1e-11;
  * @returns {{delta: (epsilon: number) => number, epsilon: (delta: number) => number}}
  */
 export function totalOf(answered, more = []) {
-  const kept = chanceOfNoMore([...answered, ...more]);
+  const cost = limitCost([...answered, ...more]);
   const curve = together(answered, more);
   /** @param {number} epsilon */
-  const delta = (epsilon) => (kept > 0 ? Math.min(1, curve(epsilon) / kept) : 1);
+  const delta = (epsilon) => deltaWithLimits(cost, curve, epsilon);
   return { delta, epsilon: (most) => smallestEpsilon(delta, most) };
-}
-
-/**
- * Return a lower bound on the probability that nobody samples again, in any of these answers: delta grows by the inverse
- * of it.
- *
- * @param {Answered[]} answered
- */
-export function chanceOfNoMore(answered) {
-  return answered.reduce((product, { asked, times }) => product * (1 - chanceOfMore(asked)) ** times, 1);
 }
 
 /**

@@ -2,13 +2,12 @@
 
 The total is the exact composition of the privacy curves of everything in the journal, and the cost of sampling again is
 included. The question of a task may depend on earlier results. A limit with `by_results` also holds if the noise of a
-task is chosen after earlier results (docs/proofs/exact-privacy.md, "Noise chosen by results"). Sampling again divides
-the moments and the revealed mass of a task by 1 - redrawn, so the same factor covers it there.
+task is chosen after earlier results (docs/proofs/exact-privacy.md, "Noise chosen by results"). The term of sampling
+again (protocols/message_limit.py) then has a share of the limit's delta of its own.
 """
 
 from __future__ import annotations
 
-import math
 import secrets
 import time
 from collections.abc import Iterable, Iterator
@@ -17,7 +16,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from shuffledp.accounting.composition import Composition, composed
+from shuffledp.accounting import search
+from shuffledp.accounting.composition import Composition, MomentBound, composed
 from shuffledp.accounting.rounding import PROMISED_DELTA
 from shuffledp.collect.client.journal import OWNER, AnsweredTask, Journal
 from shuffledp.collect.task import Task
@@ -25,6 +25,8 @@ from shuffledp.collect.task.spending import Spending
 from shuffledp.errors import AnswerBudgetError, DataError, ParameterError
 from shuffledp.formatting import ShortRepr, counted, privacy_figure, share_at_most
 from shuffledp.ledger.budget import Budget, largest_histogram, smallest_epsilon
+from shuffledp.protocols.message_limit import LimitCost
+from shuffledp.validation import LEAST_DELTA
 
 _TRIES = 6
 """Attempts of a client that is over the limit only because of clients that have not finished."""
@@ -39,20 +41,22 @@ class Total:
     def __init__(self, spendings: Iterable[Spending]) -> None:
         records = list(spendings)
         self.composition: Composition = composed([record.curve for record in records])
-        self.kept = math.prod(1 - record.redrawn for record in records)
-        """A lower bound on the probability that nobody samples again."""
+        self.limits = LimitCost.of_all(record.limit_cost for record in records)
 
     def delta(self, epsilon: float) -> float:
         """A delta such that all answers together are (epsilon, delta)-private."""
-        return min(1.0, self.composition.delta(epsilon) / self.kept)
+        return self.limits.delta(self.composition.delta, epsilon)
 
     def epsilon(self, delta: float) -> float:
         """The smallest epsilon for which all answers together are (epsilon, delta)-private; inf if none is known."""
-        return self.composition.epsilon(delta * self.kept) if self.composition.parts else 0.0
+        return search.smallest_epsilon(self.delta, delta) if self.composition.parts else 0.0
 
     def reached(self, limit: Budget) -> float:
         """The delta at the limit's epsilon that counts against the limit."""
-        return limit.reached(self.composition) / self.kept
+        if not limit.by_results:
+            return self.delta(limit.epsilon)
+        bound = MomentBound(epsilon=limit.epsilon, delta=limit.delta)
+        return bound.reached(self.composition, self.limits.added(limit.epsilon)) / self.limits.kept
 
     def within(self, limit: Budget) -> bool:
         """Whether these answers together are within the limit."""
@@ -214,7 +218,10 @@ def fitting(limit: Budget, total: Total, *, delta: float) -> float | None:
     """Return the largest epsilon of one more task with one value per person and many people; None if none fits."""
     if not total.within(limit):
         return None
-    return largest_histogram(replace(limit, delta=limit.delta * total.kept), total.composition, delta=delta)
+    left = limit.delta * total.limits.kept - total.limits.added(limit.epsilon)
+    if left < LEAST_DELTA:
+        return None
+    return largest_histogram(replace(limit, delta=left), total.composition, delta=delta)
 
 
 _USUAL_DELTA = 1e-5

@@ -35,6 +35,7 @@ from shuffledp.formatting import share_at_most
 from shuffledp.histogram.hash_family import MOST_MODULUS, HashFamily, is_prime
 from shuffledp.noise import Binomial, CompoundPoisson
 from shuffledp.noise.compound_poisson import SIZE_GRID
+from shuffledp.protocols.message_limit import LimitCost
 from shuffledp.protocols.ranges import Ranges
 from shuffledp.protocols.shuffled.dummy import DummyHistogram
 from shuffledp.protocols.shuffled.hashed import HashedHistogram
@@ -296,13 +297,13 @@ def check_promise(
     """
     claimed = protocol.guarantee
     assert claimed is not None
-    redrawn = chance_of_more(protocol, most_messages)
-    if redrawn > seldom_enough(claimed.delta):
+    if chance_of_more(protocol, most_messages) > seldom_enough(claimed.delta):
         raise BrokenPromiseError(
             f"most_messages={most_messages} is too small: people would draw other messages than the privacy is "
             "computed for"
         )
-    reached = _delta(protocol, claimed.epsilon, redrawn)
+    cost = LimitCost.of(protocol, most_messages)
+    reached = _delta(protocol, claimed.epsilon, cost)
     if reached > claimed.delta * (1 + PROMISED_DELTA):
         raise BrokenPromiseError(
             f"the task claims delta={claimed.delta:g} at epsilon={claimed.epsilon:g}, "
@@ -311,7 +312,7 @@ def check_promise(
         )
     if at_most is not None:
         epsilon, delta = target_epsilon(at_most[0]), target_delta(at_most[1])
-        allowed = _delta(protocol, epsilon, redrawn)
+        allowed = _delta(protocol, epsilon, cost)
         if allowed > delta * (1 + PROMISED_DELTA):
             raise BrokenPromiseError(
                 f"the task gives delta={in_message(allowed)} at epsilon={epsilon:g}, which is more "
@@ -321,10 +322,10 @@ def check_promise(
     return Promise(epsilon=claimed.epsilon, delta=claimed.delta, reached=reached, exact=protocol.privacy.exact)
 
 
-def _delta(protocol: ShuffledHistogram, epsilon: float, redrawn: float) -> float:
-    """The delta of the privacy curve, with the cost of sampling again (protocols/shuffled_histogram.py)."""
+def _delta(protocol: ShuffledHistogram, epsilon: float, cost: LimitCost) -> float:
+    """The delta of the privacy curve, with the cost of sampling again (protocols/message_limit.py)."""
     try:
-        return protocol.privacy.delta(epsilon) / (1 - redrawn)
+        return cost.delta(protocol.privacy.delta, epsilon)
     except ParameterError as error:  # the noise of the honest people is 0 in floating point
         raise BrokenPromiseError(f"the privacy of its parameters cannot be computed: {error}") from None
 

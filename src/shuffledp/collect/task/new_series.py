@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import datetime, timedelta
 
+from msgspec.structs import replace
+
 from shuffledp.accounting.composition import composed
 from shuffledp.accounting.rounds import guarantee_of_one, rounds_of
 from shuffledp.collect.task.answers import Answers
@@ -15,8 +17,9 @@ from shuffledp.collect.task.servers import Place, Servers
 from shuffledp.collect.task.task import Admission, Claim, Task
 from shuffledp.errors import ParameterError
 from shuffledp.progress import Progress, quiet
+from shuffledp.protocols.message_limit import LimitCost
 from shuffledp.protocols.shuffled.hashed_noise import DUMMIES
-from shuffledp.protocols.shuffled_histogram import chance_of_more
+from shuffledp.protocols.shuffled_histogram import most_messages
 from shuffledp.validation import target_delta, target_epsilon, whole
 
 _STEP = 3600
@@ -57,7 +60,7 @@ def new_series(
     precision = min(_STEP, period) if time_precision is None else time_precision
 
     def one_round(each: float, share: float, name: str | None) -> Task:
-        return new_task(
+        task = new_task(
             question=question,
             answers=answers,
             users=users,
@@ -74,6 +77,8 @@ def new_series(
             admission=admission,
             progress=progress,
         )
+        # the limit of a round is chosen for the epsilon of all rounds, which is larger
+        return replace(task, most_messages=most_messages(task.protocol, delta=share, epsilon=epsilon))
 
     name = protocol  # the planner chooses for the first guess of one round's guarantee
 
@@ -81,8 +86,8 @@ def new_series(
         nonlocal name
         task = one_round(each, share, name)
         name = task.protocol_used.name
-        redrawn = chance_of_more(task.protocol, task.most_messages)
-        return composed([task.protocol.privacy] * rounds).delta(epsilon) / (1 - redrawn) ** rounds
+        cost = LimitCost.of(task.protocol, task.most_messages).times(rounds)
+        return cost.delta(composed([task.protocol.privacy] * rounds).delta, epsilon)
 
     found = guarantee_of_one(reached, rounds=rounds, epsilon=epsilon, delta=delta)
     task = one_round(found.epsilon, found.delta, name)

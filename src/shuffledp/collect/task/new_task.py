@@ -90,7 +90,7 @@ def new_task(
         claim=Claim(decimal_text(epsilon), decimal_text(delta)),
         users=users,
         honest_users=target.honest,
-        most_messages=most_messages(_sent(made), delta=delta),
+        most_messages=most_messages(_sent(made), delta=delta, epsilon=epsilon),
         opening=moment_in_text(opens),
         closing=moment_in_text(closes),
         time_precision=time_precision,
@@ -117,7 +117,7 @@ def _for_bins(target: Target, *, protocol: str | None, progress: Progress) -> tu
             ) from None
         raise
     hashed = _if_possible(HASHED, target) if protocol is None and _may_be_hashed(target) else None
-    if hashed is not None and _is_shorter(hashed, name, made, delta=target.delta):
+    if hashed is not None and _is_shorter(hashed, name, made, target):
         return HASHED, hashed
     return name, made
 
@@ -132,7 +132,7 @@ def _planned(target: Target, asked: PrivacySpec, *, progress: Progress) -> tuple
     made = chosen.protocol
     assert isinstance(made, ShuffledHistogram)
     poisson = _if_possible(POISSON, target) if asked.protocol is None else None
-    if poisson is not None and (chosen.name == "dummy" or _is_no_worse(poisson, made, delta=target.delta)):
+    if poisson is not None and (chosen.name == "dummy" or _is_no_worse(poisson, made, target)):
         return POISSON, poisson
     return chosen.name, made
 
@@ -161,16 +161,21 @@ def _if_possible(name: str, target: Target) -> ShuffledHistogram | None:
     return made
 
 
-def _is_no_worse(one: ShuffledHistogram, other: ShuffledHistogram, *, delta: float) -> bool:
+def _is_no_worse(one: ShuffledHistogram, other: ShuffledHistogram, target: Target) -> bool:
     """Whether `one` has neither a larger error nor longer reports than `other`."""
     if one.error(BETA).simultaneous > other.error(BETA).simultaneous:
         return False
-    return most_messages(one, delta=delta) <= most_messages(other, delta=delta)
+    return _longest(one, target) <= _longest(other, target)
 
 
-def _is_shorter(hashed: ShuffledHistogram, name: str, other: ShuffledHistogram, *, delta: float) -> bool:
+def _longest(protocol: ShuffledHistogram, target: Target) -> int:
+    """The most messages of a report in a new task."""
+    return most_messages(protocol, delta=target.delta, epsilon=target.epsilon)
+
+
+def _is_shorter(hashed: ShuffledHistogram, name: str, other: ShuffledHistogram, target: Target) -> bool:
     """Whether reports of hashed values are far shorter than those of another protocol, at an acceptable error."""
     if hashed.error(BETA).simultaneous > ACCEPTABLE * other.error(BETA).simultaneous:
         return False
-    sent = most_messages(other, delta=delta) if is_padded(name) else other.messages_per_user.expected
+    sent = _longest(other, target) if is_padded(name) else other.messages_per_user.expected
     return hashed.messages_per_user.expected * SHORTER <= sent

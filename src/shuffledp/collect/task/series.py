@@ -5,7 +5,7 @@ the series: each holds the id of the series, and the series holds the keys of al
 therefore pins the tasks of all rounds, and nobody can show two people different ones.
 
 One person may answer all rounds, so `total` is the guarantee of all rounds together: the composition of the curves of
-all rounds (accounting/composition.py), each divided by the probability that nobody samples again. A later answer may
+all rounds (accounting/composition.py), with the cost of sampling again (protocols/message_limit.py). A later answer may
 depend on earlier releases; the noise does not, since the file fixes it.
 """
 
@@ -49,7 +49,8 @@ from shuffledp.collect.task.task import (
     task_of_json,
 )
 from shuffledp.errors import BrokenPromiseError, ParameterError, TaskError
-from shuffledp.protocols.shuffled_histogram import ShuffledHistogram, chance_of_more
+from shuffledp.protocols.message_limit import LimitCost
+from shuffledp.protocols.shuffled_histogram import ShuffledHistogram
 from shuffledp.validation import target_delta, target_epsilon, whole
 
 SERIES_VERSION = 1
@@ -211,11 +212,9 @@ class Series(PublicFile, frozen=True, forbid_unknown_fields=True, kw_only=True):
 
     def delta_of(self, rounds: int, epsilon: float) -> float:
         """Return the delta of a person who answers this number of rounds, at an epsilon; rounded up."""
-        redrawn = chance_of_more(self.protocol, self.most_messages)
-        if redrawn >= 1:  # nothing is known of people who always sample again
-            return 1.0
+        cost = LimitCost.of(self.protocol, self.most_messages).times(rounds)
         try:
-            return min(1.0, self.privacy_of(rounds).delta(epsilon) / (1 - redrawn) ** rounds)
+            return cost.delta(self.privacy_of(rounds).delta, epsilon)
         except ParameterError as error:  # the noise of the honest people is 0 in floating point
             raise BrokenPromiseError(f"the privacy of its parameters cannot be computed: {error}") from None
 

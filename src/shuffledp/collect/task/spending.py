@@ -1,7 +1,7 @@
 """The privacy that one answer spends, as a record without the task.
 
-A person's journal keeps one `Spending` for each answered task. The privacy curve and the redraw probability follow from
-it exactly, long after the task file is gone. A client in another language writes and reads the same JSON
+A person's journal keeps one `Spending` for each answered task. The privacy curve and the cost of the limit on messages
+follow from it exactly, long after the task file is gone. A client in another language writes and reads the same JSON
 (docs/reference/wire-format.md).
 """
 
@@ -17,7 +17,8 @@ from shuffledp.collect.task.answers import AnswerText
 from shuffledp.collect.task.guarantee import People, read_protocol
 from shuffledp.collect.task.task import Claim, Named, SeriesRound, Task
 from shuffledp.errors import DataError, ShuffledpError
-from shuffledp.protocols.shuffled_histogram import ShuffledHistogram, chance_of_more
+from shuffledp.protocols.message_limit import LimitCost
+from shuffledp.protocols.shuffled_histogram import ShuffledHistogram
 
 
 class Spending(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True, dict=True):
@@ -75,12 +76,9 @@ class Spending(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=
             raise DataError(f"its privacy cannot be computed: {error}") from None
 
     @cached_property
-    def redrawn(self) -> float:
-        """A bound on the probability that any person of a batch samples their messages again.
-
-        It costs a factor 1 / (1 - redrawn) in delta, also in compositions (protocols/shuffled_histogram.py).
-        """
-        return chance_of_more(self._protocol, self.most_messages)
+    def limit_cost(self) -> LimitCost:
+        """The cost in delta of the limit on messages, alone and in compositions."""
+        return LimitCost.of(self._protocol, self.most_messages)
 
     def check(self) -> None:
         """Refuse a record whose privacy cannot be computed."""
@@ -92,6 +90,6 @@ class Spending(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=
             raise DataError("its numbers must be at least 1")
         if self.series is not None:
             self.series.check()
-        if not self.redrawn < 1:
+        if not self.limit_cost.kept > 0:
             raise DataError("its most_messages are too few")
         _ = self.curve

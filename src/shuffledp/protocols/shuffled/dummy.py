@@ -77,6 +77,11 @@ class DummyHistogram(ShuffledHistogram):
             return cast("PrivacyCurve", self.batch.privacy)
         return moved_bins(self.noise.share(self.honest, of=self.users), values=self.values_per_person)
 
+    @property
+    def tally_implies_lengths(self) -> bool:
+        """True for Poisson dummies that come one at a time."""
+        return isinstance(self.noise, CompoundPoisson) and self.noise.size_weights == (SIZE_GRID,)
+
     @cached_property
     def estimator(self) -> UnbiasedCounts:
         """The estimator that subtracts the expected number of dummies."""

@@ -146,6 +146,11 @@ class HashedHistogram(ShuffledHistogram):
         return bits_to_name(self.alphabet)
 
     @property
+    def tally_implies_lengths(self) -> bool:
+        """True: dummies come one at a time, each with a random seed and bucket."""
+        return True
+
+    @property
     def samples_exactly(self) -> bool:
         """Whether counts of values are enough to sample a tally; people's paths through several levels are not."""
         return self.levels == 1
