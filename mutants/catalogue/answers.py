@@ -73,8 +73,8 @@ MUTANTS = (
         name="javascript-budget-without-new-answer",
         harm="In browsers an answer is allowed if those before it are within the limit.",
         target="clients/javascript/src/budget.js:useOf",
-        pattern="isWithin(all, limit, total)",
-        replacement="isWithin(others, limit)",
+        pattern="isWithin(others, one, limit)",
+        replacement="isWithin(others, [], limit)",
         tests=("tests/clients/test_budget.py::test_budgets_in_node",),
     ),
 )
