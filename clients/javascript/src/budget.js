@@ -10,7 +10,7 @@ import { askedOf, spendingOf } from "./spending.js";
 
 /** @typedef {import("./curve/total.js").Answered} Answered */
 /** @typedef {import("./spending.js").Spending} Spending */
-/** @typedef {import("./spending.js").Spent} Spent */
+/** @typedef {import("./spending.js").AnsweredTask} AnsweredTask */
 
 /**
  * All answers together are (epsilon, delta)-private; with `byResults` also if noise is chosen after earlier results.
@@ -22,7 +22,7 @@ import { askedOf, spendingOf } from "./spending.js";
  * equals `after` for a task that is answered already. `unfinished` is the number of other tasks that a client began to
  * answer and did not finish, which count as spent.
  * @typedef {{before: number, after: number, limit: number, left: number, delta: number, byResults: boolean,
- *   within: boolean, unfinished: number}} Use
+ *   within: boolean, unfinished: number}} BudgetUse
  */
 
 /** Digits of an epsilon in a message. */
@@ -42,10 +42,10 @@ const MANY = 1e6;
 
 /**
  * Return what an answer to a task would use of a limit, after everything else in the journal.
- * @param {Spent[]} spent
+ * @param {AnsweredTask[]} spent
  * @param {import("./task.js").Task} task
  * @param {Limit} limit
- * @returns {Use}
+ * @returns {BudgetUse}
  */
 export function useOf(spent, task, limit) {
   const own = spent.find((one) => one.task === task.name);
@@ -68,8 +68,8 @@ export function useOf(spent, task, limit) {
 
 /**
  * Return the error for an answer that does not fit, with the epsilon of a task that would.
- * @param {Use} use
- * @param {Spent[]} spent
+ * @param {BudgetUse} use
+ * @param {AnsweredTask[]} spent
  * @param {import("./task.js").Task} task
  * @param {Limit} limit
  */
@@ -99,7 +99,7 @@ function short(delta) {
 
 /**
  * Return the answers with the number of those that have equal parameters.
- * @param {Spent[]} spent
+ * @param {AnsweredTask[]} spent
  * @returns {Answered[]}
  */
 function countedAnswers(spent) {
@@ -130,7 +130,7 @@ function understood(task, spending) {
 
 /**
  * Refuse answers whose privacy is unknown.
- * @param {Spent[]} spent
+ * @param {AnsweredTask[]} spent
  */
 function checkKnown(spent) {
   const missing = spent.filter(({ spending }) => spending === null).map(({ task }) => task);
