@@ -48,7 +48,9 @@ def test_a_visitor_sees_what_an_answer_uses_and_runs_out(browser, several):
         assert words(visitor) == "This answer uses 0.36 of your privacy budget of 1.25. 0.86 is used so far."
         visitor.choose("light").make()  # made and not sent: it counts
         visitor.visit(several.page(THIRD), shows="over-budget")
-        assert "have used 1.21 of your privacy budget of 1.25. With this answer it would be 1.5." in visitor.notice("over-budget")
+        assert "have used 1.21 of your privacy budget of 1.25. With this answer it would be 1.5." in visitor.notice(
+            "over-budget"
+        )
         assert not visitor.page.get_by_role("button", name="Make my report").is_visible()
         set_limit(visitor, "2", shows="new")
         assert words(visitor).startswith("This answer uses 0.29 of your privacy budget of 2.")
