@@ -172,7 +172,7 @@ def _show_rounds(machine: OneMachine, *, explain: bool, as_json: bool) -> None:
     from shuffledp.cli.progress import ProgressBar
     from shuffledp.cli.release_output import publish
     from shuffledp.cli.trend import show_trend
-    from shuffledp.explain.rounds import how_often
+    from shuffledp.explain.task_series import how_often
     from shuffledp.release.trend import Trend
     from shuffledp.release.trend_files import to_dict
 

@@ -15,8 +15,8 @@ from shuffledp.explain.html import render
 from shuffledp.explain.svg import Axis
 from shuffledp.formatting import shown
 from shuffledp.histogram.distribution import written
-from shuffledp.release.changes import Measure
 from shuffledp.release.trend import Level, Trend
+from shuffledp.release.trend_changes import Measure
 from shuffledp.release.trend_quantiles import QuantileTrend
 
 if TYPE_CHECKING:
