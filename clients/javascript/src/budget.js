@@ -50,13 +50,10 @@ const MANY = 1e6;
 export function useOf(spent, task, limit) {
   const own = spent.find((one) => one.task === task.name);
   const others = countedAnswers(spent.filter((one) => one !== own));
-  const all = countedAnswers([
-    ...spent.filter((one) => one !== own),
-    { task: task.name, state: "claimed", spending: own?.spending ?? spendingOf(task) },
-  ]);
+  const spending = own?.spending ?? spendingOf(task);
+  const one = countedAnswers([{ task: task.name, state: "claimed", spending }]);
   const answered = own !== undefined && own.state !== "claimed";
-  const total = totalOf(all);
-  const after = total.epsilon(limit.delta);
+  const after = totalOf(others, one).epsilon(limit.delta);
   return {
     before: answered ? after : totalOf(others).epsilon(limit.delta),
     after,
@@ -64,7 +61,7 @@ export function useOf(spent, task, limit) {
     left: Math.max(0, limit.epsilon - after),
     delta: limit.delta,
     byResults: limit.byResults,
-    within: answered || isWithin(all, limit, total),
+    within: answered || isWithin(others, one, limit),
     unfinished: spent.filter((one) => one !== own && one.state === "claimed").length,
   };
 }
@@ -147,14 +144,15 @@ function checkKnown(spent) {
 }
 
 /**
- * Whether these answers together are within a limit.
- * @param {Answered[]} answered
+ * Whether these answers and one more are within a limit.
+ * @param {Answered[]} others
+ * @param {Answered[]} one
  * @param {Limit} limit
  */
-function isWithin(answered, limit, total = totalOf(answered)) {
+function isWithin(others, one, limit) {
   const most = limit.delta * (1 + PROMISED_DELTA);
-  if (!limit.byResults) return total.delta(limit.epsilon) <= most;
-  return new MomentBound(limit).reached(answered) <= most;
+  if (!limit.byResults) return totalOf(others, one).delta(limit.epsilon) <= most;
+  return new MomentBound(limit).reached([...others, ...one]) <= most;
 }
 
 /**
@@ -165,8 +163,8 @@ function isWithin(answered, limit, total = totalOf(answered)) {
  * @param {number} delta of that task
  */
 export function fitting(others, limit, delta) {
-  if (!isWithin(others, limit)) return null;
-  const fits = (/** @type {number} */ rate) => isWithin([...others, { asked: withRate(rate, delta), times: 1 }], limit);
+  if (!isWithin(others, [], limit)) return null;
+  const fits = (/** @type {number} */ rate) => isWithin(others, [{ asked: withRate(rate, delta), times: 1 }], limit);
   const epsilonOf = (/** @type {number} */ rate) =>
     totalOf([{ asked: withRate(rate, delta), times: 1 }]).epsilon(delta);
   let high = LEAST_RATE;

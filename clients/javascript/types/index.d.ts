@@ -258,6 +258,12 @@ export declare class Series {
   /** The task of a round, from 1 on. */
   task(round: number): Promise<Task>;
   /**
+   * Refuses a task that is not exactly the round of this series that it says.
+   *
+   * @throws BrokenPromiseError where it is not
+   */
+  checkRound(task: Task): Promise<void>;
+  /**
    * The privacy of one round and of all rounds together, computed from the parameters.
    *
    * @param atMost the epsilon and delta that a person allows for all rounds together

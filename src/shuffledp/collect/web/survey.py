@@ -139,6 +139,8 @@ def _rounds_context(task: Task, series: Series, promise: SeriesPromise) -> dict[
         "how_often": how_often(series.period),
         "closes": series.closes,
         "total": Protection.of(promise.total),
+        "epsilon": series.total_claim.epsilon,
+        "delta": series.total_claim.delta,
         "address": f"/ask/series/{series.name}",
     }
 
