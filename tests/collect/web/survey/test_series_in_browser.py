@@ -6,6 +6,7 @@ from datetime import UTC, datetime
 import httpx
 import pytest
 from msgspec.structs import replace
+from shuffledp.explain.rounds import promise_of
 from tests.collect.chaos import wait_until
 from tests.collect.in_process import served
 from tests.collect.series import small_series
@@ -17,7 +18,6 @@ from shuffledp.collect.shuffler.settings import Served, Settings
 from shuffledp.collect.simulation.processes import free_ports
 from shuffledp.collect.store import open_report_store
 from shuffledp.collect.task.task import Claim
-from shuffledp.explain.rounds import promise_of
 
 pytestmark = pytest.mark.slow
 
