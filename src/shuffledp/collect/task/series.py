@@ -142,6 +142,10 @@ class Series(PublicFile, frozen=True, forbid_unknown_fields=True, kw_only=True):
             return None
         return int((now - self.opens.timestamp()) // self.period) + 1
 
+    def nearest_round(self, now: float) -> int:
+        """Return the number of the open round; before the series opens the first, and after it closes the last."""
+        return self.round_at(now) or (1 if now < self.opens.timestamp() else self.rounds)
+
     def servers_of(self, number: int) -> Servers:
         """Return the servers of a round."""
         return self.servers[0 if len(self.servers) == 1 else number - 1]

@@ -93,9 +93,7 @@ class _Pages:
         return list(found.values())
 
     def _now(self, series: Series) -> Task:
-        """The round that is open; before the first one the first, and after the last one the last."""
-        now = self._clock()
-        return series.task(series.round_at(now) or (1 if now < series.opens.timestamp() else series.rounds))
+        return series.task(series.nearest_round(self._clock()))
 
     async def show_task(self, request: Request) -> Response:
         """Show the page of a task."""
