@@ -14,8 +14,8 @@ from shuffledp.cli.answers import (
     Quantiles,
     Range,
     answers_of,
+    check_answer_options,
     check_one_kind,
-    check_sets,
 )
 from shuffledp.cli.options import (
     CommandGroup,
@@ -118,7 +118,7 @@ def new_series(
     now = datetime.now(UTC).replace(microsecond=0)
     choices = text_choices(free_text, alphabet=alphabet, pieces=pieces, normalise=normalise, levels=levels, width=width)
     check_one_kind(domain=domain, range=range_, edges=edges, free_text=free_text)
-    check_sets(
+    check_answer_options(
         edges=edges, quantiles=quantiles, choose_up_to=choose_up_to, listed=domain is not None and domain_at is None
     )
     precision = None if time_precision is None else length_of(time_precision, name="time_precision")
