@@ -60,7 +60,7 @@ LONGEST_PERIOD = 3660 * 86_400
 
 @dataclass(frozen=True, kw_only=True)
 class SeriesPromise:
-    """The verified guarantee of one round, and that of all rounds together."""
+    """The verified guarantees of one round, and of all rounds together."""
 
     round: Promise
     total: Promise
