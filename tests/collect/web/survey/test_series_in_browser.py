@@ -6,7 +6,6 @@ from datetime import UTC, datetime
 import httpx
 import pytest
 from msgspec.structs import replace
-from shuffledp.explain.rounds import promise_of
 from tests.collect.chaos import wait_until
 from tests.collect.in_process import served
 from tests.collect.series import small_series
@@ -18,6 +17,7 @@ from shuffledp.collect.shuffler.settings import Served, Settings
 from shuffledp.collect.simulation.processes import free_ports
 from shuffledp.collect.store import open_report_store
 from shuffledp.collect.task.task import Claim
+from shuffledp.explain.task_series import promise_of
 
 pytestmark = pytest.mark.slow
 
