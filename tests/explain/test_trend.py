@@ -11,9 +11,9 @@ from shuffledp import Trend
 from shuffledp.errors import DataError, ParameterError
 from shuffledp.explain.trend import change, headline, sentences, text
 from shuffledp.explain.trend_chart import quantile_chart, trend_chart
-from shuffledp.release.changes import Difference, Measure
-from shuffledp.release.rounds import Round
+from shuffledp.release.trend_changes import Difference, Measure
 from shuffledp.release.trend_quantiles import Verdict
+from shuffledp.release.trend_rounds import Round
 from tests.oracles.html_pages import read_page
 from tests.release.trends import protocol_of, release_of, release_of_ages
 

@@ -62,7 +62,7 @@ def send(
     """Answer a task. The answer is randomized and encrypted on this machine.
 
     FILE may also be a series: then the round that is open now is answered,
-    and the guarantee is that of all rounds together.
+    and the guarantee covers all rounds together.
     The guarantee is verified first, and a false one is refused.
     A report that could not be sent is stored, and the same command sends the
     same bytes again, whatever the answer is then. An answer that the task

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 from shuffledp.cli import options as given
-from shuffledp.cli.answers import ChooseUpTo, Edges, Quantiles, check_sets, number_answers
+from shuffledp.cli.answers import ChooseUpTo, Edges, Quantiles, check_answer_options, number_answers
 from shuffledp.cli.options import (
     PLACE,
     flag,
@@ -115,7 +115,7 @@ def up(
     with tasks_from_options():
         typed = None if answers_file is None else list(lines_of(answers_file, "the answers "))
         listed = None if answers is None else [each.strip() for each in answers.split(",")]
-        check_sets(
+        check_answer_options(
             edges=edges,
             quantiles=quantiles,
             choose_up_to=choose_up_to,
@@ -172,7 +172,7 @@ def _show_rounds(machine: OneMachine, *, explain: bool, as_json: bool) -> None:
     from shuffledp.cli.progress import ProgressBar
     from shuffledp.cli.release_output import publish
     from shuffledp.cli.trend import show_trend
-    from shuffledp.explain.rounds import how_often
+    from shuffledp.explain.task_series import how_often
     from shuffledp.release.trend import Trend
     from shuffledp.release.trend_files import to_dict
 

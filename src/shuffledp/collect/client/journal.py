@@ -93,7 +93,7 @@ class _Limit(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tr
 
 @dataclass(frozen=True, kw_only=True)
 class AnsweredTask:
-    """One task in a journal. Its `state` is that of the entry, or "claimed" if a client began and did not finish.
+    """One task in a journal. Its `state` is the entry's, or "claimed" if a client began and did not finish.
 
     `spending` is None in entries of the first version, until `Journal.describe` adds it.
     """
