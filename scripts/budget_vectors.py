@@ -14,8 +14,8 @@ import msgspec
 
 from shuffledp.accounting.composition import Composition, MomentBound, composed
 from shuffledp.accounting.search import smallest_epsilon
-from shuffledp.collect.task import schema
 from shuffledp.collect.task.guarantee import HASHED, write_parameters
+from shuffledp.collect.task.public_file import decimal_text
 from shuffledp.collect.task.spending import Spending
 from shuffledp.histogram.text_code import PARENT_BITS
 from shuffledp.noise.compound_poisson import SIZE_GRID
@@ -80,7 +80,10 @@ def spending_of(name: str, protocol: ShuffledHistogram, *, values: int | None = 
         "question": "Which one?",
         "day": "2026-11-18",
         "protocol": {"name": name, "parameters": write_parameters(name, protocol)},
-        "guarantee": {"epsilon": schema.decimal_text(claim.epsilon), "delta": schema.decimal_text(claim.delta)},
+        "guarantee": {
+            "epsilon": decimal_text(claim.epsilon),
+            "delta": decimal_text(claim.delta),
+        },
         "users": protocol.users,
         "honest_users": protocol.honest,
         "values": values or protocol.bins,

@@ -12,8 +12,8 @@ from typing import Any
 
 from shuffledp.accounting.curve import Guarantee
 from shuffledp.accounting.strength import MODERATE, STRONG, Strength
-from shuffledp.collect.task import schema
 from shuffledp.collect.task.guarantee import HASHED, RANGES, People, check_promise, read_protocol, write_parameters
+from shuffledp.collect.task.public_file import decimal_text, exact_text
 from shuffledp.errors import BrokenPromiseError
 from shuffledp.histogram.text_code import PARENT_BITS
 from shuffledp.noise.compound_poisson import SIZE_GRID
@@ -64,7 +64,7 @@ SEVERAL: dict[str, tuple[tuple[str, ...], int, int, int, int, float, float]] = {
 
 def distribution(rate: float, *sizes: int) -> dict[str, Any]:
     """Return a compound Poisson distribution with these size weights and one more, which completes their sum."""
-    return {"rate": schema.exact_text(rate), "size_weights": [*sizes, SIZE_GRID - sum(sizes)]}
+    return {"rate": exact_text(rate), "size_weights": [*sizes, SIZE_GRID - sum(sizes)]}
 
 
 def sparse(pairs: dict[str, Any], lone: dict[str, Any]) -> tuple[str, dict[str, Any]]:
@@ -193,7 +193,7 @@ def made() -> Iterator[dict[str, Any]]:
         target = Target(users=users, bins=values, epsilon=epsilon, delta=delta, honest_users=honest, padding_bins=0)
         for protocol in protocols:
             noise = write_parameters(protocol, named(protocol).make(target))  # type: ignore[arg-type]
-            claim = {"epsilon": schema.decimal_text(epsilon), "delta": schema.decimal_text(delta)}
+            claim = {"epsilon": decimal_text(epsilon), "delta": decimal_text(delta)}
             yield _vector(f"{protocol}: {name}", protocol, noise, users, honest, values, claim)
     for name, ((protocol, noise), users, honest, values, at, claimed) in BY_HAND.items():
         claim = {"epsilon": at, "delta": claimed}
@@ -202,7 +202,7 @@ def made() -> Iterator[dict[str, Any]]:
         values = pieces << PARENT_BITS
         target = Target(users=users, bins=values, epsilon=epsilon, delta=delta, honest_users=honest, padding_bins=0)
         noise = write_parameters(HASHED, HashedHistogram.for_levels(target, levels=levels, pieces=pieces))
-        claim = {"epsilon": schema.decimal_text(epsilon), "delta": schema.decimal_text(delta)}
+        claim = {"epsilon": decimal_text(epsilon), "delta": decimal_text(delta)}
         vector = _vector(f"{HASHED}: {name}", HASHED, noise, users, honest, str(values), claim)
         yield {**vector, "levels": levels, "pieces": pieces}
     yield from _several()
@@ -211,7 +211,7 @@ def made() -> Iterator[dict[str, Any]]:
 def _several() -> Iterator[dict[str, Any]]:
     """Yield the noise, people and claims of people with several values."""
     for name, (protocols, each, users, honest, values, epsilon, delta) in SEVERAL.items():
-        claim = {"epsilon": schema.decimal_text(epsilon), "delta": schema.decimal_text(delta)}
+        claim = {"epsilon": decimal_text(epsilon), "delta": decimal_text(delta)}
         target = Target(
             users=users,
             bins=values,
@@ -253,10 +253,10 @@ def _asked(vector: dict[str, Any]) -> dict[str, Any]:
     # a limit that is large enough for the smallest delta, so that only the claim decides
     plenty = most_messages(made_protocol, delta=1e-20)
     claims = [claim, *_around(vector, claim["epsilon"], plenty)]
-    epsilon = schema.decimal_text(2 * float(claim["epsilon"])) if float(claim["epsilon"]) <= 25 else "50"
+    epsilon = decimal_text(2 * float(claim["epsilon"])) if float(claim["epsilon"]) <= 25 else "50"
     gives = made_protocol.privacy.delta(float(epsilon))
     allowed = [["10", "0.01"], [claim["epsilon"], "1e-20"]]
-    allowed += [[epsilon, schema.decimal_text(gives * factor)] for factor in _FACTORS if 1e-20 <= gives * factor < 1]
+    allowed += [[epsilon, decimal_text(gives * factor)] for factor in _FACTORS if 1e-20 <= gives * factor < 1]
     verdicts: list[dict[str, Any]] = [{"guarantee": one, "most_messages": plenty, "at_most": None} for one in claims]
     verdicts += [{"guarantee": claim, "most_messages": limit, "at_most": None} for limit in limits]
     verdicts += [{"guarantee": claim, "most_messages": plenty, "at_most": one} for one in allowed]
@@ -271,10 +271,10 @@ def _around(vector: dict[str, Any], epsilon: str, most: int) -> Iterator[dict[st
     low, high = math.log(1e-20), 0.0
     while high - low > CLOSE / 10:
         middle = (low + high) / 2
-        claim = {"epsilon": epsilon, "delta": schema.decimal_text(math.exp(middle))}
+        claim = {"epsilon": epsilon, "delta": decimal_text(math.exp(middle))}
         kept = judged(vector, {"guarantee": claim, "most_messages": most, "at_most": None})["refused"] is None
         low, high = (low, middle) if kept else (middle, high)
     for factor in _FACTORS:
         delta = math.exp(high) * factor
         if 1e-20 <= delta < 1:
-            yield {"epsilon": epsilon, "delta": schema.decimal_text(delta)}
+            yield {"epsilon": epsilon, "delta": decimal_text(delta)}

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from shuffledp.collect.task import AnswerText, Task
-from shuffledp.collect.task.schema import PieceAlphabet, PieceList
+from shuffledp.collect.task.answers import PieceAlphabet, PieceList
 from shuffledp.histogram.hash_family import MOST_LEVELS, MOST_MODULUS, HashFamily
 from shuffledp.histogram.text_code import LONGEST_TEXT
 

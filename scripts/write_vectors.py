@@ -57,11 +57,11 @@ from shuffledp.collect.task import (  # noqa: E402
     AnswersElsewhere,
     Place,
     Task,
-    schema,
     task_of,
 )
+from shuffledp.collect.task.answers import Answers  # noqa: E402
 from shuffledp.collect.task.new_task import new_task  # noqa: E402
-from shuffledp.collect.task.schema import Answers  # noqa: E402
+from shuffledp.collect.task.public_file import exact_text  # noqa: E402
 
 THEMES = AnswerList(["dark", "light", "system"])
 HARD = AnswerList(
@@ -214,9 +214,7 @@ def numbers_vectors() -> dict[str, Any]:
     refused = ["", "1/2", "2/2^1", "1/2^0", "0/2^3", "01", "-1", "+1", "1.5", "1e3", " 1", "1/2^01", "9007199254740993",
                "1/2^1080", "18014398509481985/2^3"]  # fmt: skip
     return {
-        "fractions": [
-            {"text": schema.exact_text(number), "double": struct.pack(">d", number).hex()} for number in fractions
-        ],
+        "fractions": [{"text": exact_text(number), "double": struct.pack(">d", number).hex()} for number in fractions],
         "refused_fractions": refused,
         "decimals": [{"text": text, "double": struct.pack(">d", float(text)).hex()} for text in decimals],
         "refused_decimals": ["", "1e-06", "1E-6", ".5", "5.", "01", "-1", "1e6", "inf", "nan", "1,5", "1e-6 "],

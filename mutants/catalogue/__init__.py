@@ -2,7 +2,7 @@
 
 from mutants.catalogue import (
     accounting,
-    answers,
+    budget,
     collection,
     estimators,
     javascript,
@@ -13,7 +13,7 @@ from mutants.catalogue import (
     randomness,
     replays,
     series,
-    sets,
+    several_values,
     trends,
 )
 
@@ -26,10 +26,10 @@ MUTANTS = (
     *local_data.MUTANTS,
     *ledger.MUTANTS,
     *collection.MUTANTS,
-    *answers.MUTANTS,
+    *budget.MUTANTS,
     *replays.MUTANTS,
     *trends.MUTANTS,
     *series.MUTANTS,
-    *sets.MUTANTS,
+    *several_values.MUTANTS,
     *javascript.MUTANTS,
 )

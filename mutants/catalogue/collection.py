@@ -180,7 +180,7 @@ MUTANTS = (
     Mutant(
         name="task-with-one-key-for-two",
         harm="One operator holds the keys of two servers.",
-        target="shuffledp.collect.task.task:check_places",
+        target="shuffledp.collect.task.servers:check_places",
         pattern="len(set(keys)) != len(keys)",
         replacement="not keys",
         tests=("tests/collect/task/test_task_files.py::test_invalid_tasks_are_refused_with_a_message",),
@@ -188,7 +188,7 @@ MUTANTS = (
     Mutant(
         name="task-id-without-keys",
         harm="Two people with the same task id may have been given different keys.",
-        target="shuffledp.collect.task.task:Task.canonical",
+        target="shuffledp.collect.task.public_file:PublicFile.canonical",
         pattern="msgspec.to_builtins(self)",
         replacement="{**msgspec.to_builtins(self), 'analyzer': None}",
         tests=("tests/collect/task/test_task_files.py::test_any_field_changes_the_id",),
@@ -196,7 +196,7 @@ MUTANTS = (
     Mutant(
         name="task-numbers-rounded",
         harm="A parameter is read as another number than the one others account for.",
-        target="shuffledp.collect.task.exact:read_exact",
+        target="shuffledp.collect.task.public_file:read_exact",
         pattern="exact_text(number) != text",
         replacement="number < 0",
         tests=("tests/collect/task/test_exact.py::test_any_other_spelling_is_refused",),
@@ -260,7 +260,7 @@ MUTANTS = (
     Mutant(
         name="failing-text-not-reported",
         harm="A client does not report because of an answer, which the first shuffler sees.",
-        target="shuffledp.collect.task.schema:AnswerText.path",
+        target="shuffledp.collect.task.answers:AnswerText.path",
         pattern="return self.code.path(_NO_TEXT)",
         replacement="raise",
         tests=("tests/collect/task/test_texts.py::test_first_symbols",),

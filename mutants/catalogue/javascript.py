@@ -246,6 +246,22 @@ MUTANTS = (
         tests=("tests/clients/test_vectors_in_node.py::test_checks[series.js]",),
     ),
     Mutant(
+        name="javascript-any-task-is-a-round",
+        harm="A task with less noise that names a series passes for one of its rounds.",
+        target="clients/javascript/src/series.js:checkRound",
+        pattern="known && (await this.task(series.round)).name === task.name",
+        replacement="known",
+        tests=("tests/clients/test_vectors_in_node.py::test_checks[series.js]",),
+    ),
+    Mutant(
+        name="page-trusts-the-total",
+        harm="The survey page states a guarantee of all rounds together that only its server has checked.",
+        target="src/shuffledp/collect/web/static/survey/rounds.js:checkRounds",
+        pattern="allowed(series, undefined)",
+        replacement="{ ...series.guarantee, strength: dataset.totalStrength }",
+        tests=("tests/collect/web/survey/test_series_in_browser.py::test_a_false_total_is_refused",),
+    ),
+    Mutant(
         name="text-stays-on-the-page",
         harm="The next user of the device reads the text of the person before.",
         target="src/shuffledp/collect/web/static/survey/showing.js:forgetReport",

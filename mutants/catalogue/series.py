@@ -39,8 +39,8 @@ MUTANTS = (
         name="series-id-not-in-tasks",
         harm="Two people who pinned the same series can be shown different rounds.",
         target="shuffledp.collect.task.series:Series._make",
-        pattern="RoundOf(self.name, number)",
-        replacement="RoundOf('00' * 32, number)",
+        pattern="SeriesRound(self.name, number)",
+        replacement="SeriesRound('00' * 32, number)",
         tests=("tests/collect/task/test_series.py",),
     ),
     Mutant(

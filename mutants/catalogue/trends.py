@@ -65,10 +65,10 @@ MUTANTS = (
     Mutant(
         name="trend-keeps-the-confidence-of-a-release",
         harm="The intervals of a release with a smaller confidence are taken as they are.",
-        target="shuffledp.release.restate:restated",
+        target="shuffledp.release.rounds:with_confidence",
         pattern="estimate.beta <= beta",
         replacement="estimate.beta <= 1",
-        tests=("tests/release/test_restate.py::test_the_intervals_are_those_of_a_release_with_that_confidence",),
+        tests=("tests/release/test_confidence.py::test_the_intervals_are_those_of_a_release_with_that_confidence",),
     ),
     Mutant(
         name="trend-shows-batches-before-their-release",

@@ -4,11 +4,12 @@ import json
 
 import pytest
 
-from shuffledp.cli.set_tasks import answer_of, note_on, split_choices
+from shuffledp.cli.send import answer_of, split_choices
 from shuffledp.collect.crypto.keys import KeyPair
 from shuffledp.collect.simulation.people import SEPARATOR, Question
 from shuffledp.collect.task import AnswerChoices, AnswerEdges, read_task
 from shuffledp.errors import ParameterError
+from shuffledp.explain.answers import note_on
 from tests.cli.commands import command
 from tests.collect.tasks import small_task
 

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 from scipy.stats import poisson
 
-from shuffledp.collect.task import schema
+from shuffledp.collect.task.public_file import exact_text, read_exact
 from shuffledp.collect.web.assets import client_folder
 from shuffledp.noise.binomial import round_up_to_grid
 from tests.clients.scripts import run_script
@@ -51,11 +51,9 @@ def scaled(plain, factor):
         if isinstance(written, int):
             parameters[name] = written
         elif isinstance(written, str):
-            parameters[name] = schema.exact_text(round_up_to_grid(factor * schema.read_exact(written, name=name)))
+            parameters[name] = exact_text(round_up_to_grid(factor * read_exact(written, name=name)))
         else:
-            parameters[name] = written | {
-                "rate": schema.exact_text(factor * schema.read_exact(written["rate"], name=name))
-            }
+            parameters[name] = written | {"rate": exact_text(factor * read_exact(written["rate"], name=name))}
     return plain | {"protocol": plain["protocol"] | {"parameters": parameters}}
 
 
@@ -81,13 +79,13 @@ def distributions_of(task):
     plain = json.loads(task.canonical)["protocol"]
     name, noise, bins = plain["name"], plain["parameters"], task.protocol.bins
     if name in ("hist", "hist-unbiased"):
-        missing = schema.read_exact(noise["missing_probability"], name=name)
+        missing = read_exact(noise["missing_probability"], name=name)
         return [np.array([missing, 1 - missing])] * bins
     if name == "dummy":
-        chance = schema.read_exact(noise["dummy_probability"], name=name)
+        chance = read_exact(noise["dummy_probability"], name=name)
         return [np.array([1 - chance, chance])] * bins
     if name in ("dummy-poisson", "ranges"):
-        rate = schema.read_exact(noise["dummies"]["rate"], name=name) / task.users
+        rate = read_exact(noise["dummies"]["rate"], name=name) / task.users
         return [poisson.pmf(np.arange(task.most_messages), rate)] * bins
     protocol = task.protocol
     return [distribution.share(1, of=task.users).window.pmf for distribution in (protocol.pairs, protocol.lone)] * bins

@@ -11,8 +11,8 @@ import pytest
 from scripts.promise_vectors import computed, protocol_of
 
 from shuffledp.accounting.rounding import PRIVACY_LOSS
-from shuffledp.collect.task import schema
 from shuffledp.collect.task.guarantee import CODECS
+from shuffledp.collect.task.public_file import decimal_text, exact_text, read_exact
 from shuffledp.collect.web.assets import client_folder
 from shuffledp.noise import Binomial
 from shuffledp.noise.binomial import round_up_to_grid
@@ -40,11 +40,11 @@ def asked(name, noise, *, users, honest=None, values=5, most=50, claim=("1", "1e
 
 def coins(probability, *, name="hist", **rest):
     field = "dummy_probability" if name == "dummy" else "missing_probability"
-    return asked(name, {field: schema.exact_text(probability)}, **rest)
+    return asked(name, {field: exact_text(probability)}, **rest)
 
 
 def cluster_distribution(rate, weights):
-    return {"rate": schema.exact_text(rate), "size_weights": list(weights)}
+    return {"rate": exact_text(rate), "size_weights": list(weights)}
 
 
 def poisson(rate, **rest):
@@ -83,7 +83,7 @@ def test_coins_are_never_below_all_outcomes_in_fractions():
     ]
     for case, found in zip(cases, in_node(cases), strict=True):
         (probability,) = case["protocol"]["parameters"].values()
-        noise = Binomial(trials=case["honest_users"], probability=schema.read_exact(probability, name="probability"))
+        noise = Binomial(trials=case["honest_users"], probability=read_exact(probability, name="probability"))
         assert found["exact"]
         for epsilon, delta in zip(case["epsilons"], found["deltas"], strict=True):
             assert_tight_upper_bound(delta, min(Fraction(1), moved(distribution_table(noise), epsilon)))
@@ -143,7 +143,7 @@ def test_clusters_are_never_below_all_outcomes():
         outcomes = [np.ones(1), np.ones(1)]
         for one in (noise["pairs"], noise["lone"]):
             pmf = probabilities(
-                float(Fraction(schema.read_exact(one["rate"], name="rate")) * 6 / 9), one["size_weights"], size
+                float(Fraction(read_exact(one["rate"], name="rate")) * 6 / 9), one["size_weights"], size
             )
             before, after = np.append(0.0, pmf), np.append(pmf, 0.0)
             for order in ((before, after), (after, before)):
@@ -195,8 +195,8 @@ def varied():
             "values": int(10 ** rng.uniform(0.5, 4)),
             "most": int(10 ** rng.uniform(0, 4)),
             "claim": (
-                schema.decimal_text(round(max(epsilon, 0.05), 3)),
-                schema.decimal_text(float(f"{10 ** rng.uniform(-12, -1):.3g}")),
+                decimal_text(round(max(epsilon, 0.05), 3)),
+                decimal_text(float(f"{10 ** rng.uniform(-12, -1):.3g}")),
             ),
             "epsilons": [0.0, epsilon / 2, epsilon, 10.0],
         }

@@ -7,7 +7,7 @@ from fractions import Fraction
 import pytest
 from scripts.budget_vectors import computed
 
-from shuffledp.collect.task import schema
+from shuffledp.collect.task.public_file import exact_text
 from shuffledp.collect.web.assets import client_folder
 from shuffledp.noise import Binomial
 from tests.accounting.test_total import exact_delta
@@ -28,7 +28,7 @@ def coins(trials, probability, **fields):
     return {
         "question": "Which one?",
         "day": "2026-11-18",
-        "protocol": {"name": "hist", "parameters": {"missing_probability": schema.exact_text(probability)}},
+        "protocol": {"name": "hist", "parameters": {"missing_probability": exact_text(probability)}},
         "guarantee": {"epsilon": "1", "delta": "1e-6"},
         "users": max(2, trials),
         "honest_users": trials,

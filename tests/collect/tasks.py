@@ -7,8 +7,8 @@ from functools import cache
 from shuffledp.collect.crypto.batch import Layer
 from shuffledp.collect.crypto.keys import KeyPair
 from shuffledp.collect.task import AnswerChoices, AnswerEdges, AnswerList, AnswerText, Place, Task
+from shuffledp.collect.task.answers import PieceAlphabet, PieceList
 from shuffledp.collect.task.new_task import new_task
-from shuffledp.collect.task.schema import PieceAlphabet, PieceList
 from shuffledp.histogram.text_code import Step
 
 OPENS, CLOSES = datetime(2020, 1, 1, tzinfo=UTC), datetime(2100, 1, 1, tzinfo=UTC)

@@ -19,8 +19,8 @@ import pytest
 from typer.testing import CliRunner
 
 from shuffledp import private_histogram
-from shuffledp.cli import collect as words
 from shuffledp.cli.app import app
+from shuffledp.cli.up import _show_machine
 from shuffledp.collect.simulation import one_machine as whole
 from shuffledp.collect.simulation import processes
 from shuffledp.collect.simulation.one_machine import Command, Deployment, OneMachine, Outcome
@@ -106,7 +106,7 @@ def test_the_commands_of_the_readme_work(tmp_path):
 
 def test_waiting_people_are_reported(capsys):
     outcome = Outcome(people=250, acknowledged=250, refused={}, batches=2, release=release_of(200), seconds=1.0)
-    words._show_machine(OneMachine(people=250, users=100), outcome, explain=True, as_json=False)
+    _show_machine(OneMachine(people=250, users=100), outcome, explain=True, as_json=False)
     printed = " ".join(capsys.readouterr().out.split())
     assert "250 of 250 simulated people reported; the release counts 200 people in 2 batches" in printed
     assert "50 wait for the next batch of 100." in printed

@@ -18,7 +18,7 @@ from shuffledp.collect.client.client import new_report
 from shuffledp.collect.crypto.keys import write_key
 from shuffledp.collect.server.auth import Accepted, hash_of, new_token
 from shuffledp.collect.server.pull import StoppedError, Upstream
-from shuffledp.collect.server.rounds import RoundsWork
+from shuffledp.collect.server.rounds import SeriesWork
 from shuffledp.collect.shuffler.app import make_app as shuffler_app
 from shuffledp.collect.shuffler.settings import Served, Settings
 from shuffledp.collect.simulation.crowd import send_crowd
@@ -288,7 +288,7 @@ def test_work_on_a_round_begins_when_it_opens():
     def begin(task):
         return begun.setdefault(task.series.round, Counting(fails=task.series.round == 1))
 
-    work, stopping = RoundsWork(series.tasks, begin, every=1.0, clock=lambda: now.at), threading.Event()
+    work, stopping = SeriesWork(series.tasks, begin, every=1.0, clock=lambda: now.at), threading.Event()
     for at, expected in ((-1, []), (0, [1]), (WEEK - 1, [1]), (WEEK, [1, 2]), (10 * WEEK, [1, 2, 3, 4])):
         now.at = FIRST.timestamp() + at
         assert work.step(stopping) is False

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from shuffledp.collect.task import read_series, series_of, task_of
-from shuffledp.collect.task.series import asked_of
+from shuffledp.collect.task.series import task_or_series_of
 from shuffledp.errors import BrokenPromiseError, TaskError
 
 FOLDER = Path(__file__).parent.parent.parent / "vectors"
@@ -55,5 +55,5 @@ def test_corrupted(vector):
         with pytest.raises(TaskError) as caught:
             (task_of if vector["reason"] == "no-task" else series_of)(content)
         with pytest.raises(TaskError):
-            asked_of(content)
+            task_or_series_of(content)
     assert vector["says"] in str(caught.value)

@@ -1,17 +1,16 @@
 """Texts that nobody listed, from 2,000 people to a release: one of them in a browser, the others simulated."""
 
 import json
-from types import SimpleNamespace
 
 import pytest
 from playwright.sync_api import expect
 
-from shuffledp.cli.collect import _note_answer
 from shuffledp.collect.simulation import one_machine
 from shuffledp.collect.simulation.crowd import send_crowd
 from shuffledp.collect.simulation.one_machine import OneMachine
 from shuffledp.collect.simulation.people import HOME_PAGES, Question
 from shuffledp.errors import DataError, ParameterError
+from shuffledp.explain.answers import note_on
 from shuffledp.protocols.text_codes import TextChoices
 from shuffledp.release.release import Release
 from tests.browser import running_browser
@@ -111,7 +110,7 @@ def test_up_takes_the_options_of_texts(tmp_path, monkeypatch):
 @pytest.mark.parametrize(
     ("typed", "note"),
     [
-        ("  TEA ", "This is what will be counted: tea\n"),
+        ("  TEA ", "This is what will be counted: tea"),
         (
             "tea and milk",
             "Your text counts as (other): it has more than 8 bytes, characters that the task does not count",
@@ -121,9 +120,7 @@ def test_up_takes_the_options_of_texts(tmp_path, monkeypatch):
         (None, ""),
     ],
 )
-def test_send_says_what_is_counted(capsys, typed, note):
-    task = small_task(texts=True, users=2_000).task
-    _note_answer(SimpleNamespace(task=task, counts_as_other=task.is_other), typed)
-    printed = " ".join(capsys.readouterr().err.split())
-    assert printed.startswith(note.strip())
-    assert bool(printed) == bool(note)
+def test_send_says_what_is_counted(typed, note):
+    found = note_on(small_task(texts=True, users=2_000).task, typed)
+    assert (found or "").startswith(note)
+    assert bool(found) == bool(note)

@@ -15,7 +15,8 @@ from shuffledp.collect.crypto.batch import HEAD_BYTES, BatchHead, Layer, mix
 from shuffledp.collect.crypto.hpke import info
 from shuffledp.collect.crypto.keys import KeyPair
 from shuffledp.collect.reasons import Reason, Refused
-from shuffledp.collect.task import read_task, schema, task_of
+from shuffledp.collect.task import read_task, task_of
+from shuffledp.collect.task.public_file import exact_text, read_decimal, read_exact
 from shuffledp.collect.task.report import open_report
 from shuffledp.errors import BrokenPromiseError, TaskError
 from shuffledp.histogram.hash_family import HashFamily
@@ -88,16 +89,16 @@ def test_numbers():
     numbers = read("numbers.json")
     for vector in numbers["fractions"]:
         (number,) = struct.unpack(">d", bytes.fromhex(vector["double"]))
-        assert schema.read_exact(vector["text"], name="x") == number
-        assert schema.exact_text(number) == vector["text"]
+        assert read_exact(vector["text"], name="x") == number
+        assert exact_text(number) == vector["text"]
     for vector in numbers["decimals"]:
-        assert struct.pack(">d", schema.read_decimal(vector["text"], name="x")).hex() == vector["double"]
+        assert struct.pack(">d", read_decimal(vector["text"], name="x")).hex() == vector["double"]
     for text in numbers["refused_fractions"]:
         with pytest.raises(TaskError):
-            schema.read_exact(text, name="x")
+            read_exact(text, name="x")
     for text in numbers["refused_decimals"]:
         with pytest.raises(TaskError):
-            schema.read_decimal(text, name="x")
+            read_decimal(text, name="x")
 
 
 def the_list():

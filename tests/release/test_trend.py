@@ -180,7 +180,7 @@ def test_rounds_of_different_people_compare_shares():
 def test_releases_that_cannot_be_restated_lower_the_confidence():
     releases = [replace(each, estimate=each.estimate.consistent()) for each in dummies()]
     trend = Trend.of(releases, rounds=4)
-    assert [each.restated for each in trend.rounds] == [False] * 3
+    assert [each.as_planned for each in trend.rounds] == [False] * 3
     assert trend.beta == pytest.approx(1 - 0.95**3 * 0.975 ** (1 / 4) + 0.025)
     assert not any(found.exact for found in trend.differences())
     enough = [replace(each, estimate=each.estimate.consistent()) for each in dummies(beta=0.001)]
@@ -314,7 +314,7 @@ def test_hidden_texts_are_no_value_and_bound_the_others():
     )
     later = replace(second, estimate=replace(second.estimate, estimator="truncated"))
     trend = Trend.of([as_release(first.protocol, hidden), later])
-    assert [each.restated for each in trend.rounds] == [False, True]
+    assert [each.as_planned for each in trend.rounds] == [False, True]
     assert HIDDEN not in trend.labels
     assert trend.levels("none")[0].high == hidden.interval(HIDDEN)[1] > 0
 

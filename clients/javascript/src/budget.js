@@ -10,7 +10,7 @@ import { askedOf, spendingOf } from "./spending.js";
 
 /** @typedef {import("./curve/total.js").Answered} Answered */
 /** @typedef {import("./spending.js").Spending} Spending */
-/** @typedef {import("./spending.js").Spent} Spent */
+/** @typedef {import("./spending.js").AnsweredTask} AnsweredTask */
 
 /**
  * All answers together are (epsilon, delta)-private; with `byResults` also if noise is chosen after earlier results.
@@ -22,7 +22,7 @@ import { askedOf, spendingOf } from "./spending.js";
  * equals `after` for a task that is answered already. `unfinished` is the number of other tasks that a client began to
  * answer and did not finish, which count as spent.
  * @typedef {{before: number, after: number, limit: number, left: number, delta: number, byResults: boolean,
- *   within: boolean, unfinished: number}} Use
+ *   within: boolean, unfinished: number}} BudgetUse
  */
 
 /** Digits of an epsilon in a message. */
@@ -42,21 +42,18 @@ const MANY = 1e6;
 
 /**
  * Return what an answer to a task would use of a limit, after everything else in the journal.
- * @param {Spent[]} spent
+ * @param {AnsweredTask[]} spent
  * @param {import("./task.js").Task} task
  * @param {Limit} limit
- * @returns {Use}
+ * @returns {BudgetUse}
  */
 export function useOf(spent, task, limit) {
   const own = spent.find((one) => one.task === task.name);
   const others = countedAnswers(spent.filter((one) => one !== own));
-  const all = countedAnswers([
-    ...spent.filter((one) => one !== own),
-    { task: task.name, state: "claimed", spending: own?.spending ?? spendingOf(task) },
-  ]);
+  const spending = own?.spending ?? spendingOf(task);
+  const one = countedAnswers([{ task: task.name, state: "claimed", spending }]);
   const answered = own !== undefined && own.state !== "claimed";
-  const total = totalOf(all);
-  const after = total.epsilon(limit.delta);
+  const after = totalOf(others, one).epsilon(limit.delta);
   return {
     before: answered ? after : totalOf(others).epsilon(limit.delta),
     after,
@@ -64,15 +61,15 @@ export function useOf(spent, task, limit) {
     left: Math.max(0, limit.epsilon - after),
     delta: limit.delta,
     byResults: limit.byResults,
-    within: answered || isWithin(all, limit, total),
+    within: answered || isWithin(others, one, limit),
     unfinished: spent.filter((one) => one !== own && one.state === "claimed").length,
   };
 }
 
 /**
  * Return the error for an answer that does not fit, with the epsilon of a task that would.
- * @param {Use} use
- * @param {Spent[]} spent
+ * @param {BudgetUse} use
+ * @param {AnsweredTask[]} spent
  * @param {import("./task.js").Task} task
  * @param {Limit} limit
  */
@@ -102,7 +99,7 @@ function short(delta) {
 
 /**
  * Return the answers with the number of those that have equal parameters.
- * @param {Spent[]} spent
+ * @param {AnsweredTask[]} spent
  * @returns {Answered[]}
  */
 function countedAnswers(spent) {
@@ -133,7 +130,7 @@ function understood(task, spending) {
 
 /**
  * Refuse answers whose privacy is unknown.
- * @param {Spent[]} spent
+ * @param {AnsweredTask[]} spent
  */
 function checkKnown(spent) {
   const missing = spent.filter(({ spending }) => spending === null).map(({ task }) => task);
@@ -147,14 +144,15 @@ function checkKnown(spent) {
 }
 
 /**
- * Whether these answers together are within a limit.
- * @param {Answered[]} answered
+ * Whether these answers and one more are within a limit.
+ * @param {Answered[]} others
+ * @param {Answered[]} one
  * @param {Limit} limit
  */
-function isWithin(answered, limit, total = totalOf(answered)) {
+function isWithin(others, one, limit) {
   const most = limit.delta * (1 + PROMISED_DELTA);
-  if (!limit.byResults) return total.delta(limit.epsilon) <= most;
-  return new MomentBound(limit).reached(answered) <= most;
+  if (!limit.byResults) return totalOf(others, one).delta(limit.epsilon) <= most;
+  return new MomentBound(limit).reached([...others, ...one]) <= most;
 }
 
 /**
@@ -165,8 +163,8 @@ function isWithin(answered, limit, total = totalOf(answered)) {
  * @param {number} delta of that task
  */
 export function fitting(others, limit, delta) {
-  if (!isWithin(others, limit)) return null;
-  const fits = (/** @type {number} */ rate) => isWithin([...others, { asked: withRate(rate, delta), times: 1 }], limit);
+  if (!isWithin(others, [], limit)) return null;
+  const fits = (/** @type {number} */ rate) => isWithin(others, [{ asked: withRate(rate, delta), times: 1 }], limit);
   const epsilonOf = (/** @type {number} */ rate) =>
     totalOf([{ asked: withRate(rate, delta), times: 1 }]).epsilon(delta);
   let high = LEAST_RATE;

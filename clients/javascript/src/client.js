@@ -57,7 +57,7 @@ export class Client {
 
   /**
    * Returns what this answer uses of the limit, after everything else in the journal; null without a limit.
-   * @returns {Promise<import("./budget.js").Use | null>}
+   * @returns {Promise<import("./budget.js").BudgetUse | null>}
    */
   async spending() {
     if (this.limit === null) return null;
@@ -145,14 +145,14 @@ export class Client {
   async #reserved() {
     const { limit, task, journal } = this;
     if (limit === null || journal.reserve === undefined) return async () => {};
-    /** @type {{use: import("./budget.js").Use, spent: import("./spending.js").Spent[]} | null} */
+    /** @type {{use: import("./budget.js").BudgetUse, spent: import("./spending.js").AnsweredTask[]} | null} */
     let judged = null;
     const withdraw = await journal.reserve(task.name, spendingOf(task), (spent) => {
       judged = { use: useOf(spent, task, limit), spent };
       return judged.use;
     });
     if (withdraw !== null) return withdraw;
-    const { use, spent } = /** @type {{use: import("./budget.js").Use, spent: import("./spending.js").Spent[]}} */ (
+    const { use, spent } = /** @type {{use: import("./budget.js").BudgetUse, spent: import("./spending.js").AnsweredTask[]}} */ (
       /** @type {unknown} */ (judged)
     );
     throw refusal(use, spent, task, limit);

@@ -8,7 +8,7 @@ import { readDecimal } from "./exact.js";
 import { isSpending } from "./spending.js";
 
 /** @typedef {import("./spending.js").Spending} Spending */
-/** @typedef {import("./spending.js").Spent} Spent */
+/** @typedef {import("./spending.js").AnsweredTask} AnsweredTask */
 /** @typedef {import("./budget.js").Limit} Limit */
 
 /** Entries of the first version have no spending (docs/reference/wire-format.md). */
@@ -42,7 +42,7 @@ const STATES = ["ready", "sent", "refused"];
  *   report, and all get it. Claims of this task are removed.
  * @property {(task: string, state: "sent" | "refused", reason?: string | null) => Promise<void>} settle Enters the
  *   outcome of a report, and drops its bytes; an earlier outcome stays.
- * @property {() => Promise<Spent[]>} [spendings] All answered and claimed tasks, each once.
+ * @property {() => Promise<AnsweredTask[]>} [spendings] All answered and claimed tasks, each once.
  * @property {Reserve} [reserve] Needed for a budget.
  * @property {() => Promise<Limit | null>} [limit] The stored limit.
  * @property {(limit: Limit | null) => Promise<void>} [storeLimit] Stores a limit, or removes it.
@@ -52,7 +52,7 @@ const STATES = ["ready", "sent", "refused"];
  * Reserves the privacy of an answer. The claim is durable before `judge` sees all spendings, itself included, or both
  * are one transaction: so two clients at once cannot both miss the other. Returns a function that withdraws the claim,
  * or null if the answer is over the limit.
- * @typedef {(task: string, spending: Spending, judge: (spent: Spent[]) => {within: boolean, unfinished: number}) =>
+ * @typedef {(task: string, spending: Spending, judge: (spent: AnsweredTask[]) => {within: boolean, unfinished: number}) =>
  *   Promise<(() => Promise<void>) | null>} Reserve
  */
 
@@ -147,16 +147,16 @@ export function checkedClaim(read, task, place) {
  * Return every task once, from its entry or from a claim, in the order of days.
  * @param {Entry[]} entries
  * @param {Claim[]} claims
- * @returns {Spent[]}
+ * @returns {AnsweredTask[]}
  */
 export function spentTasks(entries, claims) {
-  /** @type {Map<string, Spent>} */
+  /** @type {Map<string, AnsweredTask>} */
   const found = new Map();
   for (const { task, spending } of claims) found.set(task, { task, state: "claimed", spending });
   for (const { task, state, spending } of entries) {
     found.set(task, { task, state, spending: spending ?? found.get(task)?.spending ?? null });
   }
-  const key = (/** @type {Spent} */ { task, spending }) => `${spending?.day ?? ""} ${task}`;
+  const key = (/** @type {AnsweredTask} */ { task, spending }) => `${spending?.day ?? ""} ${task}`;
   return [...found.values()].sort((one, other) => (key(one) < key(other) ? -1 : 1));
 }
 

@@ -121,7 +121,7 @@ export class IndexedDBJournal {
    * Reads all entries and claims in one transaction, and does something with them before it ends.
    * @template Result
    * @param {"readonly" | "readwrite"} mode
-   * @param {(spent: import("./spending.js").Spent[], store: IDBObjectStore) => Result} work
+   * @param {(spent: import("./spending.js").AnsweredTask[], store: IDBObjectStore) => Result} work
    * @returns {Promise<Result>}
    */
   async #everything(mode, work) {

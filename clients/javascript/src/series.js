@@ -105,6 +105,17 @@ export class Series {
   }
 
   /**
+   * Refuse a task that is not exactly the round of this series that it says.
+   * @param {Task} task
+   */
+  async checkRound(task) {
+    const { series } = task;
+    const known = series !== null && series.id === this.name && series.round <= this.rounds;
+    if (known && (await this.task(series.round)).name === task.name) return;
+    throw new BrokenPromiseError(`the task ${task.name} is no round of the series ${this.name}: do not answer`);
+  }
+
+  /**
    * Return the privacy of one round and of all rounds together; refuse a series that is weaker than it claims, or of
    * which all rounds together are weaker than the (epsilon, delta) that a person allows.
    * @param {readonly [number, number]} [atMost]

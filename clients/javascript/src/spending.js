@@ -24,7 +24,7 @@ import { chanceOfMore } from "./curve/most_messages.js";
 /**
  * One task in a journal; "claimed" if a client began to answer and did not finish. `spending` is null in entries of the
  * first version, which do not have it.
- * @typedef {{task: string, state: "ready" | "sent" | "refused" | "claimed", spending: Spending | null}} Spent
+ * @typedef {{task: string, state: "ready" | "sent" | "refused" | "claimed", spending: Spending | null}} AnsweredTask
  */
 
 const NUMBERS = /** @type {const} */ (["users", "honest_users", "values", "values_per_person", "most_messages"]);

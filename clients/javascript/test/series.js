@@ -50,6 +50,8 @@ async function checkValid(vector, file) {
     same(task, await series.task(round), "the same task again");
     same([task.name, task.version, task.series], [id, 2, { id: vector.id, round }], `round ${round}`);
     same([task.opens, task.closes], [new Date(opens), new Date(closes)], "times");
+    await series.checkRound(task);
+    await checkNoRounds(series, JSON.parse(text(task.canonical)), round);
     same([series.opensAt(round), series.opensAt(round + 1)], [task.opens, task.closes], "times of the series");
     if (canonical === null) continue;
     same(text(task.canonical), canonical, "canonical task");
@@ -57,6 +59,22 @@ async function checkValid(vector, file) {
   }
   for (const round of [0, -1, 1.5, vector.rounds + 1, NaN]) {
     same((await failing(() => series.task(round))).name, "ParameterError", `round ${round}`);
+  }
+}
+
+/** Tasks that are not the round of the series that they say; most of them name its id. */
+async function checkNoRounds(series, plain, round) {
+  const { series: _, ...alone } = plain;
+  const others = [
+    { ...alone, version: 1 },
+    { ...plain, users: plain.users + 1 },
+    { ...plain, series: { id: series.name, round: round === 1 ? 2 : 1 } },
+    { ...plain, series: { id: series.name, round: series.rounds + 1 } },
+    { ...plain, series: { id: "0".repeat(64), round } },
+  ];
+  for (const other of others) {
+    const task = await readTask(JSON.stringify(other));
+    same((await failing(() => series.checkRound(task))).name, "BrokenPromiseError", "a task that is no round");
   }
 }
 

@@ -64,7 +64,7 @@ export declare class Client {
    *
    * @throws DataError where the privacy of an answer in the journal is unknown
    */
-  spending(): Promise<Use | null>;
+  spending(): Promise<BudgetUse | null>;
   /** What became of this person's report: there is none, it is ready, it was taken, or it was refused for good. */
   state(): Promise<"new" | "ready" | "sent" | "refused">;
   /** Fetches the list of answers where the task keeps it elsewhere, and checks its fingerprint. */
@@ -258,6 +258,12 @@ export declare class Series {
   /** The task of a round, from 1 on. */
   task(round: number): Promise<Task>;
   /**
+   * Refuses a task that is not exactly the round of this series that it says.
+   *
+   * @throws BrokenPromiseError where it is not
+   */
+  checkRound(task: Task): Promise<void>;
+  /**
    * The privacy of one round and of all rounds together, computed from the parameters.
    *
    * @param atMost the epsilon and delta that a person allows for all rounds together
@@ -430,7 +436,7 @@ export interface Spending {
 }
 
 /** One task in a journal; "claimed" if a client began to answer it and did not finish, which counts as spent. */
-export interface Spent {
+export interface AnsweredTask {
   task: string;
   state: "ready" | "sent" | "refused" | "claimed";
   /** Null in entries of the first version, which do not have it. */
@@ -445,7 +451,7 @@ export interface Limit {
 }
 
 /** What an answer uses of a limit; epsilons are at the delta of the limit. */
-export interface Use {
+export interface BudgetUse {
   /** The epsilon of all other answers; that of all answers if this one was given already. */
   before: number;
   /** The epsilon with this answer. */
@@ -475,7 +481,7 @@ export interface Journal {
   /** Enters what became of a report, and drops its bytes; what was entered before stays. */
   settle(task: string, state: "sent" | "refused", reason?: string | null): Promise<void>;
   /** All answered and claimed tasks, each once. Needed for a budget. */
-  spendings?(): Promise<Spent[]>;
+  spendings?(): Promise<AnsweredTask[]>;
   /**
    * Reserves the privacy of an answer. The claim must be durable before `judge` sees all spendings, itself included, or
    * both must be one transaction. Gives a function that withdraws the claim, or null if the answer is over the limit.
@@ -484,7 +490,7 @@ export interface Journal {
   reserve?(
     task: string,
     spending: Spending,
-    judge: (spent: Spent[]) => { within: boolean; unfinished: number },
+    judge: (spent: AnsweredTask[]) => { within: boolean; unfinished: number },
   ): Promise<(() => Promise<void>) | null>;
   /** The stored limit; null if there is none. */
   limit?(): Promise<Limit | null>;
@@ -499,11 +505,11 @@ export declare class IndexedDBJournal implements Journal {
   read(task: string): Promise<Entry | null>;
   keep(task: string, report: Uint8Array, spending?: Spending): Promise<Entry>;
   settle(task: string, state: "sent" | "refused", reason?: string | null): Promise<void>;
-  spendings(): Promise<Spent[]>;
+  spendings(): Promise<AnsweredTask[]>;
   reserve(
     task: string,
     spending: Spending,
-    judge: (spent: Spent[]) => { within: boolean; unfinished: number },
+    judge: (spent: AnsweredTask[]) => { within: boolean; unfinished: number },
   ): Promise<(() => Promise<void>) | null>;
   limit(): Promise<Limit | null>;
   storeLimit(limit: Limit | null): Promise<void>;

@@ -11,7 +11,7 @@ import typer
 from typer.core import TyperCommand, TyperGroup
 
 from shuffledp import __version__
-from shuffledp.cli import batch, collect, data, keys, plan, research, separate, series, servers, tasks
+from shuffledp.cli import batch, data, keys, plan, research, send, separate, series, servers, tasks, up
 from shuffledp.cli import budget as own_budget
 from shuffledp.cli import ledger as ledgers
 from shuffledp.cli import lookup as looking_up
@@ -43,12 +43,12 @@ COMMANDS: dict[str, tuple[Callable[..., Any], str]] = {
 """Each command with an example, in the order in which help shows them."""
 
 COLLECTION: dict[str, tuple[Callable[..., Any], str] | CommandGroup] = {
-    "up": (collect.up, collect.UP_EXAMPLE),
+    "up": (up.up, up.EXAMPLE),
     "task": CommandGroup(tasks.TASK.help, {**tasks.TASK.commands, "series": series.SERIES}),
     "keys": keys.KEYS,
-    "send": (collect.send, collect.SEND_EXAMPLE),
+    "send": (send.send, send.SEND_EXAMPLE),
     "budget": (own_budget.budget, own_budget.EXAMPLE),
-    "crowd": (collect.crowd, collect.CROWD_EXAMPLE),
+    "crowd": (send.crowd, send.CROWD_EXAMPLE),
     "shuffler": (servers.shuffler, servers.SHUFFLER_EXAMPLE),
     "analyzer": (servers.analyzer, servers.ANALYZER_EXAMPLE),
     "mix": (batch.mix, batch.MIX_EXAMPLE),

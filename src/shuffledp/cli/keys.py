@@ -176,10 +176,10 @@ def destroy(
 
 def _tasks_with(path: Path, pair: KeyPair) -> list[Task]:
     """The task of a file, or the rounds of a series that use a key."""
-    from shuffledp.collect.task import Series, read_asked
+    from shuffledp.collect.task import Series, read_task_or_series
     from shuffledp.collect.task.series import tasks_of
 
-    asked = read_asked(path)
+    asked = read_task_or_series(path)
     if not isinstance(asked, Series):
         return [asked]
     found = [one for one in tasks_of(asked) if pair.public in {place.key for place in (*one.shufflers, one.analyzer)}]

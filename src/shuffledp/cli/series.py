@@ -6,7 +6,17 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 from shuffledp.cli import options as given
-from shuffledp.cli import set_tasks
+from shuffledp.cli.answers import (
+    ChooseUpTo,
+    Domain,
+    DomainAt,
+    Edges,
+    Quantiles,
+    Range,
+    answers_of,
+    check_one_kind,
+    check_sets,
+)
 from shuffledp.cli.options import (
     CommandGroup,
     option,
@@ -28,15 +38,13 @@ from shuffledp.cli.output import (
     print_whole,
 )
 from shuffledp.cli.tasks import (
-    ADMISSIONS,
-    ANSWERS,
-    PEOPLE,
     SERVERS,
     TIME,
+    Admitted,
     File,
+    HonestUsers,
+    TaskProtocol,
     admission_of,
-    answers_of,
-    check_one_kind,
     place_of,
     public_key,
 )
@@ -44,7 +52,7 @@ from shuffledp.errors import BrokenPromiseError, DataError, ParameterError
 
 if TYPE_CHECKING:
     from shuffledp.collect.task import Series, Servers
-    from shuffledp.collect.task.schema import Answers
+    from shuffledp.collect.task.answers import Answers
 
 
 def new_series(
@@ -66,45 +74,27 @@ def new_series(
         str, option("URL=KEY", "The analyzer and its public key, or a folder or list of keys.", panel=SERVERS)
     ],
     out: Annotated[Path, option("FILE", "The file to write the series to.", panel=given.RESULT)],
-    domain: Annotated[
-        str | None, option("FILE|LIST", "The possible answers: a,b,c; or a file, one per line.", panel=ANSWERS)
-    ] = None,
-    domain_at: Annotated[
-        str | None,
-        option("URL", "The public address of that file, for lists too long for the task.", panel=ANSWERS),
-    ] = None,
-    range_: Annotated[
-        str | None,
-        option("A:B", "Whole numbers from A to B, inclusive, as answers.", name="--range", panel=ANSWERS),
-    ] = None,
-    edges: set_tasks.Edges = None,
-    quantiles: set_tasks.Quantiles = None,
-    choose_up_to: set_tasks.ChooseUpTo = None,
+    domain: Domain = None,
+    domain_at: DomainAt = None,
+    range_: Range = None,
+    edges: Edges = None,
+    quantiles: Quantiles = None,
+    choose_up_to: ChooseUpTo = None,
     free_text: given.FreeText = None,
     alphabet: given.Alphabet = None,
     pieces: given.Pieces = None,
     normalise: given.Normalise = None,
     levels: given.Levels = None,
     width: given.Width = None,
-    honest_users: Annotated[
-        int | None,
-        option(
-            "NUMBER",
-            "Number of people per batch who follow the protocol; default: all.",
-            panel=PEOPLE,
-            parser=whole_number,
-        ),
-    ] = None,
-    admission: Annotated[str, option("|".join(ADMISSIONS), "Who may send a report.", panel=PEOPLE)] = "anybody",
+    honest_users: HonestUsers = None,
+    admission: Admitted = "anybody",
     opens: Annotated[
         str, option("TIME", "Start of the first round: a time in UTC, or a length of time from now.", panel=TIME)
     ] = "now",
     time_precision: Annotated[
         str | None, option("LENGTH", "Precision of the time in a report; default: 1h, or the period.", panel=TIME)
     ] = None,
-    protocol: Annotated[
-        str | None, option("NAME", "Default: chosen by error and messages.", panel=given.PROTOCOL)
-    ] = None,
+    protocol: TaskProtocol = None,
     force: given.Force = False,
     explain: given.Explain = False,
     json: given.Json = False,
@@ -118,7 +108,6 @@ def new_series(
     from datetime import UTC, datetime
 
     from shuffledp.atomic_file import check_folder, write_whole
-    from shuffledp.cli.domains import read_answers
     from shuffledp.cli.options import keep_existing, length_of, moment_of
     from shuffledp.cli.progress import ProgressBar
     from shuffledp.cli.text_tasks import text_answers
@@ -128,8 +117,8 @@ def new_series(
     check_folder(out)
     now = datetime.now(UTC).replace(microsecond=0)
     choices = text_choices(free_text, alphabet=alphabet, pieces=pieces, normalise=normalise, levels=levels, width=width)
-    check_one_kind(domain, range_, free_text, edges)
-    set_tasks.check_sets(
+    check_one_kind(domain=domain, range=range_, edges=edges, free_text=free_text)
+    check_sets(
         edges=edges, quantiles=quantiles, choose_up_to=choose_up_to, listed=domain is not None and domain_at is None
     )
     precision = None if time_precision is None else length_of(time_precision, name="time_precision")
@@ -138,12 +127,15 @@ def new_series(
         answers: Answers
         if choices is not None:
             answers, _ = text_answers(choices, people, epsilon=epsilon, delta=delta, confirm=None)
-        elif edges is not None:
-            answers = set_tasks.number_answers(edges, quantiles)
-        elif choose_up_to is not None and domain is not None:
-            answers = set_tasks.choice_answers(read_answers(domain), choose_up_to)
         else:
-            answers = answers_of(domain, domain_at, range_)
+            answers = answers_of(
+                domain=domain,
+                domain_at=domain_at,
+                range_=range_,
+                edges=edges,
+                quantiles=quantiles,
+                choose_up_to=choose_up_to,
+            )
         answers.check()
         made = create(
             question=question,

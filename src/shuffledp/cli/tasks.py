@@ -8,7 +8,18 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from shuffledp.cli import options as given
-from shuffledp.cli import set_tasks
+from shuffledp.cli.answers import (
+    ANSWERS,
+    ChooseUpTo,
+    Domain,
+    DomainAt,
+    Edges,
+    Quantiles,
+    Range,
+    answers_of,
+    check_one_kind,
+    check_sets,
+)
 from shuffledp.cli.options import (
     CommandGroup,
     option,
@@ -33,13 +44,24 @@ from shuffledp.errors import BrokenPromiseError, DataError, ParameterError
 if TYPE_CHECKING:
     from shuffledp.cli.text_tasks import Confirmation
     from shuffledp.collect.task import Place, Task
-    from shuffledp.collect.task.schema import Answers
+    from shuffledp.collect.task.answers import Answers
     from shuffledp.collect.task.task import Admission
 
-ANSWERS, PEOPLE, SERVERS, TIME = set_tasks.ANSWERS, "People", "Servers", "Time"
+PEOPLE, SERVERS, TIME = "People", "Servers", "Time"
 ADMISSIONS = ("anybody", "secret", "tokens")
 
 File = Annotated[Path, typer.Argument(metavar="FILE", show_default=False, hidden=True)]
+HonestUsers = Annotated[
+    int | None,
+    option(
+        "NUMBER",
+        "Number of people per batch who follow the protocol; default: all.",
+        panel=PEOPLE,
+        parser=whole_number,
+    ),
+]
+Admitted = Annotated[str, option("|".join(ADMISSIONS), "Who may send a report.", panel=PEOPLE)]
+TaskProtocol = Annotated[str | None, option("NAME", "Default: chosen by error and messages.", panel=given.PROTOCOL)]
 
 
 def new_task(
@@ -53,24 +75,16 @@ def new_task(
     ],
     analyzer: Annotated[str, option("URL=KEY", "The analyzer and its public key or key file.", panel=SERVERS)],
     out: Annotated[Path, option("FILE", "The file to write the task to.", panel=given.RESULT)],
-    domain: Annotated[
-        str | None, option("FILE|LIST", "The possible answers: a,b,c; or a file, one per line.", panel=ANSWERS)
-    ] = None,
-    domain_at: Annotated[
-        str | None,
-        option("URL", "The public address of that file, for lists too long for the task.", panel=ANSWERS),
-    ] = None,
-    range_: Annotated[
-        str | None,
-        option("A:B", "Whole numbers from A to B, inclusive, as answers.", name="--range", panel=ANSWERS),
-    ] = None,
+    domain: Domain = None,
+    domain_at: DomainAt = None,
+    range_: Range = None,
     answers_from: Annotated[
         Path | None,
         option("RELEASE", "Count the texts of a free-text release: its JSON file.", panel=ANSWERS),
     ] = None,
-    edges: set_tasks.Edges = None,
-    quantiles: set_tasks.Quantiles = None,
-    choose_up_to: set_tasks.ChooseUpTo = None,
+    edges: Edges = None,
+    quantiles: Quantiles = None,
+    choose_up_to: ChooseUpTo = None,
     free_text: given.FreeText = None,
     alphabet: given.Alphabet = None,
     pieces: given.Pieces = None,
@@ -81,24 +95,14 @@ def new_task(
         float | None,
         option("SHARE", "Part of epsilon for a second task that counts the texts, such as 0.4.", panel=given.TEXTS),
     ] = None,
-    honest_users: Annotated[
-        int | None,
-        option(
-            "NUMBER",
-            "Number of people per batch who follow the protocol; default: all.",
-            panel=PEOPLE,
-            parser=whole_number,
-        ),
-    ] = None,
-    admission: Annotated[str, option("|".join(ADMISSIONS), "Who may send a report.", panel=PEOPLE)] = "anybody",
+    honest_users: HonestUsers = None,
+    admission: Admitted = "anybody",
     opens: Annotated[str, option("TIME", "Start: a time in UTC, or a length of time from now.", panel=TIME)] = "now",
     closes: Annotated[
         str, option("TIME", "End: a time in UTC, or a length of time after the start.", panel=TIME)
     ] = "30d",
     time_precision: Annotated[str, option("LENGTH", "Precision of the time in a report.", panel=TIME)] = "1h",
-    protocol: Annotated[
-        str | None, option("NAME", "Default: chosen by error and messages.", panel=given.PROTOCOL)
-    ] = None,
+    protocol: TaskProtocol = None,
     force: given.Force = False,
     explain: given.Explain = False,
     json: given.Json = False,
@@ -111,7 +115,6 @@ def new_task(
     from datetime import UTC, datetime
 
     from shuffledp.atomic_file import check_folder, write_whole
-    from shuffledp.cli.domains import read_answers
     from shuffledp.cli.options import keep_existing, length_of, moment_of
     from shuffledp.cli.progress import ProgressBar
     from shuffledp.cli.text_tasks import confirmation, second_task, text_answers
@@ -124,8 +127,8 @@ def new_task(
     now = datetime.now(UTC).replace(microsecond=0)
     opening = now if opens == "now" else moment_of(opens, name="opens", after=now)
     choices = text_choices(free_text, alphabet=alphabet, pieces=pieces, normalise=normalise, levels=levels, width=width)
-    check_one_kind(domain, range_, free_text, answers_from, edges)
-    set_tasks.check_sets(
+    check_one_kind(domain=domain, range=range_, edges=edges, free_text=free_text, answers_from=answers_from)
+    check_sets(
         edges=edges, quantiles=quantiles, choose_up_to=choose_up_to, listed=domain is not None and domain_at is None
     )
     if confirm is not None and choices is None:
@@ -139,12 +142,15 @@ def new_task(
         elif answers_from is not None:
             first = read_release(answers_from)
             answers = found_texts(first)
-        elif edges is not None:
-            answers = set_tasks.number_answers(edges, quantiles)
-        elif choose_up_to is not None and domain is not None:
-            answers = set_tasks.choice_answers(read_answers(domain), choose_up_to)
         else:
-            answers = answers_of(domain, domain_at, range_)
+            answers = answers_of(
+                domain=domain,
+                domain_at=domain_at,
+                range_=range_,
+                edges=edges,
+                quantiles=quantiles,
+                choose_up_to=choose_up_to,
+            )
         answers.check()
         made = create(
             question=question,
@@ -233,64 +239,6 @@ def _show(task: Task, *, explain: bool, json: bool, more: Confirmation | None = 
         raise BrokenPromiseError("the guarantee of the task is false, as its summary says")
 
 
-def check_one_kind(*given: object) -> None:
-    """Refuse none or several of the options that give the possible answers."""
-    if sum(each is not None for each in given) != 1:
-        raise ParameterError(
-            "give the possible answers with exactly one of --domain, --range, --edges, --free-text or --answers-from"
-        )
-
-
-def answers_of(domain: str | None, at: str | None, numbers: str | None) -> Answers:
-    """Return the answers that the options list."""
-    from shuffledp.cli.domains import inline_list, read_answers
-    from shuffledp.collect.task import AnswerList, AnswerRange
-
-    if numbers is not None:
-        if at is not None:
-            raise ParameterError("--domain-at needs --domain, the file with the answers")
-        start, stop = _range(numbers)
-        answers = AnswerRange(start, stop + 1)
-        with tasks_from_options():
-            answers.check()
-        return answers
-    assert domain is not None
-    if at is None:
-        return AnswerList(read_answers(domain))
-    if inline_list(domain) is not None:
-        raise ParameterError("--domain must be the file with the answers for --domain-at, got a list")
-    return _answers_at(at, Path(domain))
-
-
-def _answers_at(address: str, file: Path) -> Answers:
-    """Return a list of answers that is kept elsewhere, with the SHA-256 of its bytes."""
-    import hashlib
-
-    from shuffledp.collect.task import AnswersElsewhere
-
-    try:
-        content = file.read_bytes()
-    except OSError as error:
-        raise DataError(f"cannot read the list of answers {file}: {error.strerror}") from None
-    size = len(content.removesuffix(b"\n").split(b"\n"))
-    answers = AnswersElsewhere(address=address, sha256=hashlib.sha256(content).hexdigest(), size=size)
-    with tasks_from_options():
-        answers.check()
-    answers.read(content)
-    return answers
-
-
-def _range(text: str) -> tuple[int, int]:
-    start, colon, stop = text.partition(":")
-    try:
-        found = int(start), int(stop)
-    except ValueError:
-        found = (1, 0)
-    if not colon or found[0] > found[1]:
-        raise ParameterError(f"range must be two whole numbers such as 1:5, the smaller first, got {shortened(text)}")
-    return found
-
-
 def place_of(name: str, text: str) -> Place:
     """Return a server from its address and its key."""
     from shuffledp.collect.task import Place
@@ -309,7 +257,7 @@ def place_of(name: str, text: str) -> Place:
 def public_key(text: str) -> str:
     """Return 64 hexadecimal digits as they are, or the public key of a key file."""
     from shuffledp.collect.crypto.keys import read_key
-    from shuffledp.collect.task.schema import is_hexadecimal
+    from shuffledp.collect.task.public_file import is_hexadecimal
 
     if is_hexadecimal(text.lower()):
         return text.lower()

@@ -18,10 +18,7 @@ if TYPE_CHECKING:
     from shuffledp.collect.crypto.keys import KeyPair, read_key, write_key
     from shuffledp.collect.reasons import Reason
     from shuffledp.collect.simulation.crowd import CrowdResult, send_crowd
-    from shuffledp.collect.task.guarantee import Promise
-    from shuffledp.collect.task.new_series import new_series
-    from shuffledp.collect.task.new_task import new_task
-    from shuffledp.collect.task.schema import (
+    from shuffledp.collect.task.answers import (
         AnswerChoices,
         AnswerEdges,
         AnswerList,
@@ -31,8 +28,12 @@ if TYPE_CHECKING:
         PieceAlphabet,
         PieceList,
     )
-    from shuffledp.collect.task.series import Series, SeriesPromise, Servers, read_series
-    from shuffledp.collect.task.task import Place, Task, read_task
+    from shuffledp.collect.task.guarantee import Promise
+    from shuffledp.collect.task.new_series import new_series
+    from shuffledp.collect.task.new_task import new_task
+    from shuffledp.collect.task.series import Series, SeriesPromise, read_series
+    from shuffledp.collect.task.servers import Place, Servers
+    from shuffledp.collect.task.task import Task, read_task
 
 _load, __dir__ = lazy_names(
     __name__,
@@ -49,10 +50,7 @@ _load, __dir__ = lazy_names(
             "CrowdResult",
             "send_crowd",
         ),
-        "task.guarantee": ("Promise",),
-        "task.new_series": ("new_series",),
-        "task.new_task": ("new_task",),
-        "task.schema": (
+        "task.answers": (
             "AnswerChoices",
             "AnswerEdges",
             "AnswerList",
@@ -62,14 +60,19 @@ _load, __dir__ = lazy_names(
             "PieceAlphabet",
             "PieceList",
         ),
+        "task.guarantee": ("Promise",),
+        "task.new_series": ("new_series",),
+        "task.new_task": ("new_task",),
         "task.series": (
             "Series",
             "SeriesPromise",
-            "Servers",
             "read_series",
         ),
-        "task.task": (
+        "task.servers": (
             "Place",
+            "Servers",
+        ),
+        "task.task": (
             "Task",
             "read_task",
         ),

@@ -116,10 +116,10 @@ class AdditiveNoise(Protocol):
 
 
 @runtime_checkable
-class Restating(Protocol):
+class IntervalsFromCounts(Protocol):
     """An estimator whose intervals follow from its published estimates, so that any confidence can be had later."""
 
-    def restated(self, counts: NDArray[np.float64], *, beta: float, bins: int) -> Intervals:
+    def intervals_from_counts(self, counts: NDArray[np.float64], *, beta: float, bins: int) -> Intervals:
         """The intervals of these estimates; a DataError if they were adjusted, rounded or clipped."""
 
 

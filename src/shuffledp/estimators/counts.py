@@ -117,7 +117,7 @@ class TruncatedCounts:
         excess = counts - self.noise.mean
         return np.asarray(np.abs(excess - np.rint(excess)) < NEAR_WHOLE, dtype=bool)
 
-    def restated(self, counts: NDArray[np.float64], *, beta: float, bins: int) -> Intervals:
+    def intervals_from_counts(self, counts: NDArray[np.float64], *, beta: float, bins: int) -> Intervals:
         """The intervals of these estimates, from the excess of their bins."""
         if not self.unclipped(counts).all():
             raise DataError("these estimates may have been clipped, so their messages are unknown")
@@ -185,7 +185,7 @@ class UnbiasedCounts:
         """All: nothing is clipped."""
         return np.ones(counts.shape, dtype=bool)
 
-    def restated(self, counts: NDArray[np.float64], *, beta: float, bins: int) -> Intervals:
+    def intervals_from_counts(self, counts: NDArray[np.float64], *, beta: float, bins: int) -> Intervals:
         """The intervals of these estimates, from the messages of their bins."""
         messages = counts - self.noise.mean + self.people if self.missing else counts + self.noise.mean
         return self.intervals(Tally(np.arange(counts.size), as_whole(messages)), beta=beta, bins=bins)
@@ -243,7 +243,7 @@ class CuratedCounts:
         """All: nothing is clipped."""
         return np.ones(counts.shape, dtype=bool)
 
-    def restated(self, counts: NDArray[np.float64], *, beta: float, bins: int) -> Intervals:
+    def intervals_from_counts(self, counts: NDArray[np.float64], *, beta: float, bins: int) -> Intervals:
         """The intervals of these noisy counts."""
         return self.intervals(Tally(np.arange(counts.size), as_whole(counts)), beta=beta, bins=bins)
 
@@ -318,7 +318,7 @@ class ThresholdedCounts:
         most = self._known(Tally(np.arange(counts.size), np.zeros(counts.size, dtype=np.int64))).most
         return np.asarray(counts < most, dtype=bool)
 
-    def restated(self, counts: NDArray[np.float64], *, beta: float, bins: int) -> Intervals:
+    def intervals_from_counts(self, counts: NDArray[np.float64], *, beta: float, bins: int) -> Intervals:
         """The intervals of these noisy counts."""
         if not self.unclipped(counts).all():
             raise DataError("these estimates may have been clipped, so the noisy counts are unknown")

@@ -81,7 +81,7 @@ class HashedValues(ChanceSupports):
         supports = (estimates + shift) * (1 - self.probability)
         return as_whole(supports)
 
-    def restated(self, counts: NDArray[np.float64], *, beta: float, bins: int) -> Intervals:
+    def intervals_from_counts(self, counts: NDArray[np.float64], *, beta: float, bins: int) -> Intervals:
         """The intervals of these estimates, from the messages consistent with their values."""
         decoded = DecodedTally(np.arange(counts.size), self.supports_of(counts), complete=False)
         return self.intervals(decoded, beta=beta, bins=bins)

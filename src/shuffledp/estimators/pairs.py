@@ -68,7 +68,7 @@ class PairedCounts:
         _, excess = _plus_and_excess(statistic)
         return self._ladder.intervals(self._average(statistic), excess, self._known(statistic), beta=beta, bins=bins)
 
-    def restated(self, counts: NDArray[np.float64], *, beta: float, bins: int) -> Intervals:
+    def intervals_from_counts(self, counts: NDArray[np.float64], *, beta: float, bins: int) -> Intervals:
         """Intervals from the estimates alone, which do not determine the two counts of a bin.
 
         They are wider than those of the counts. Every reported bin counts as one with much excess, so that at least as

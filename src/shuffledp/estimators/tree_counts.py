@@ -279,9 +279,9 @@ class TreeCounts:
 
     def intervals(self, statistic: Tally, *, beta: float, bins: int) -> Intervals:
         """Bounds on the leaves: for all at once, or for one of them alone."""
-        return self.restated(self.point(statistic), beta=beta, bins=bins)
+        return self.intervals_from_counts(self.point(statistic), beta=beta, bins=bins)
 
-    def restated(self, counts: Numbers, *, beta: float, bins: int) -> Intervals:
+    def intervals_from_counts(self, counts: Numbers, *, beta: float, bins: int) -> Intervals:
         """The intervals of these estimates of all leaves; their widths do not depend on the counts."""
         too_high, too_low = self._leaf_widths(beta, bins)
         low, high = whole_bounds(counts, too_high, too_low, people=self.people)

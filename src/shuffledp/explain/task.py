@@ -6,19 +6,15 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
-from shuffledp.collect.task.guarantee import Promise
-from shuffledp.collect.task.schema import (
-    NONE,
-    OTHER,
-    AnswerChoices,
-    AnswerEdges,
-    AnswerRange,
-    AnswersElsewhere,
+from shuffledp.collect.task.answers import (
     AnswerText,
 )
-from shuffledp.collect.task.task import BETA, LONGEST_QUESTION, Place, Task
+from shuffledp.collect.task.guarantee import Promise
+from shuffledp.collect.task.servers import Place
+from shuffledp.collect.task.task import BETA, LONGEST_QUESTION, Task
 from shuffledp.errors import BrokenPromiseError
-from shuffledp.explain import set_task, text_task
+from shuffledp.explain import answers, text_task
+from shuffledp.explain.answers import possible, what_is_counted
 from shuffledp.explain.plan import messages, warnings
 from shuffledp.explain.privacy import Protection, several_rows
 from shuffledp.formatting import (
@@ -38,9 +34,6 @@ from shuffledp.formatting import (
 
 if TYPE_CHECKING:
     from shuffledp.collect.task.report import Cost
-
-_LISTED = 12
-"""The most answers that are listed in a sentence."""
 
 _ADMITTED = {
     "anybody": (
@@ -68,7 +61,7 @@ def question(task: Task) -> str:
 def summary(task: Task, *, now: datetime | None = None) -> dict[str, str]:
     """Return answers, guarantee, accuracy, report, servers and times by title, in about one line each."""
     return {
-        "Answers": _answers(task),
+        "Answers": possible(task),
         "Guarantee": guarantee(task),
         "Accuracy": _accuracy_in_short(task),
         "Report": _report(task),
@@ -83,7 +76,7 @@ def details(task: Task, *, cost: Cost | None = None, now: datetime | None = None
     """Return paragraphs by title; `cost` is the measured cost of a report."""
     parts = {
         "Question": question(task),
-        "What is counted": _counted(task),
+        "What is counted": what_is_counted(task),
         "Guarantee": _in_public(task),
         "For experts": _for_experts(task),
         "Who must be trusted": _trust(task),
@@ -124,7 +117,7 @@ def about(task: Task, *, cost: Cost | None = None) -> dict[str, Any]:
         "values_per_person": task.values_per_person,
         "error": None if task.text_plan else {"beta": BETA, "people": task.released_by().error(BETA).simultaneous},
         "texts": task.text_plan and text_task.about(task, task.text_plan),
-        "numbers": task.range_plan and set_task.about(task, task.range_plan),
+        "numbers": task.range_plan and answers.about(task, task.range_plan),
         "cost": cost,
         "warnings": warnings_of(task),
     }
@@ -221,41 +214,6 @@ def checked(promise: Promise) -> str:
     )
 
 
-def _answers(task: Task) -> str:
-    answers = task.answers
-    if isinstance(answers, AnswerRange):
-        return f"whole numbers from {answers.start:,} to {answers.stop - 1:,}"
-    if isinstance(answers, AnswersElsewhere):
-        return f"{readable(answers.size)} answers, listed at {answers.address} (SHA-256 {answers.sha256})"
-    if isinstance(answers, AnswerText):
-        return text_task.answers(answers)
-    if isinstance(answers, AnswerEdges):
-        return set_task.numbers(answers)
-    listed = _listed(answers.values)
-    return set_task.choices(answers, listed) if isinstance(answers, AnswerChoices) else listed
-
-
-def _listed(values: list[str]) -> str:
-    if len(values) <= _LISTED:
-        return ", ".join(shown(value) for value in values)
-    first = ", ".join(shown(value) for value in values[: _LISTED // 2])
-    return f"{readable(len(values))} answers ({first}, ...)"
-
-
-def _counted(task: Task) -> str:
-    if isinstance(task.answers, AnswerText):
-        return text_task.what_is_counted(task, task.answers)
-    if isinstance(task.answers, AnswerEdges):
-        return set_task.what_numbers_count(task, task.answers)
-    if isinstance(task.answers, AnswerChoices):
-        return set_task.what_choices_count(task, task.answers, _answers(task))
-    return (
-        f"The number of people per answer: {_answers(task)}. Other answers are counted together as {OTHER}, and no "
-        f"answer as {NONE}. Counts are published for batches of exactly {readable(task.users)} people. Reports that "
-        "fill no batch are deleted unread."
-    )
-
-
 def _honest(task: Task) -> str:
     if task.honest_users == task.users:
         return f"all {readable(task.users)}"
@@ -281,7 +239,7 @@ def _leaves(task: Task) -> str:
     layers = ", inside one more layer for each shuffler" if len(task.shufflers) > 1 else ""
     number = "the same for everyone" if task.padded else "random, with the same distribution for every answer"
     kind = task.answers
-    own = text_task.what_leaves(kind) if isinstance(kind, AnswerText) else set_task.what_leaves(task)
+    own = text_task.what_leaves(kind) if isinstance(kind, AnswerText) else answers.what_leaves(task)
     return (
         f"{own}Randomized messages, each encrypted for the analyzer{layers}. The first shuffler sees your network "
         f"address, the time of arrival and the number of messages ({number}). The report states its time only in "
@@ -294,7 +252,7 @@ def _accuracy_in_short(task: Task) -> str:
     if task.text_plan is not None:
         return text_task.accuracy_in_short(task.text_plan, task.users)
     if task.range_plan is not None:
-        return set_task.accuracy_in_short(task.range_plan, task.users)
+        return answers.accuracy_in_short(task.range_plan, task.users)
     return (
         f"counts of {readable(task.users)} people each, within "
         f"±{people_at_most(task.protocol.error(BETA).simultaneous)} ({confidence_percent(BETA)}% confidence)"
@@ -312,7 +270,7 @@ def _accuracy(task: Task) -> str:
     if task.text_plan is not None:
         return text_task.accuracy(task.text_plan, task.users)
     if task.range_plan is not None:
-        return set_task.accuracy(task.range_plan, task.users)
+        return answers.accuracy(task.range_plan, task.users)
     error = task.protocol.error(BETA).simultaneous
     return (
         f"With {confidence_percent(BETA)}% confidence, all published counts of a batch are within "

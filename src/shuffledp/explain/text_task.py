@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from shuffledp.collect.task.schema import NONE, OTHER, AnswerText, PieceAlphabet
+from shuffledp.collect.task.answers import NONE, OTHER, AnswerText, PieceAlphabet
 from shuffledp.collect.task.task import BETA, Task, TextPlan
 from shuffledp.formatting import (
     confidence_percent,

@@ -149,7 +149,7 @@ def confidence_sentence(trend: Trend) -> str:
 def cautions(trend: Trend) -> list[str]:
     """Return what makes a trend weaker than it was asked for, and what is compared."""
     found = []
-    own = [each.number for each in trend.rounds if not each.restated]
+    own = [each.number for each in trend.rounds if not each.as_planned]
     if own:
         which = f"round {own[0]}" if len(own) == 1 else f"{counted(len(own), 'round')}"
         needed = share_at_least(min(trend.risks.each_round, 1.0), digits=2)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import date, datetime
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -14,18 +14,15 @@ from numpy.typing import NDArray
 
 from shuffledp.accounting.rounding import SEVERAL_OPERATIONS
 from shuffledp.errors import DataError, ParameterError
-from shuffledp.estimators.base import AdditiveNoise
+from shuffledp.estimators.base import AdditiveNoise, IntervalsFromCounts, around_estimates
 from shuffledp.formatting import ShortRepr, shown
 from shuffledp.histogram.estimate import Estimate
 from shuffledp.histogram.labels import HIDDEN, NotAValue, NoText
 from shuffledp.histogram.order import increasing
 from shuffledp.histogram.ordered_estimate import OrderedEstimate
 from shuffledp.protocols.protocol import HistogramProtocol
+from shuffledp.protocols.ranges import Ranges
 from shuffledp.release.release import Release
-from shuffledp.release.restate import restated
-
-MOST_ROUNDS = 4096
-"""The most rounds of a series."""
 
 _DIFFERENCES = 0.5
 """The share of beta for exact differences, where there are any. Widths grow with the logarithm of a share, so another
@@ -76,7 +73,7 @@ def is_exact(protocol: HistogramProtocol) -> bool:
 class RoundEstimate(ShortRepr):
     """A round with the estimate that the trend uses; `beta` is its share of the risk.
 
-    `restated` is False if the release keeps its own confidence, which is smaller than planned.
+    `as_planned` is False if the release keeps its own confidence, which is smaller than planned.
     """
 
     number: int
@@ -84,7 +81,7 @@ class RoundEstimate(ShortRepr):
     estimate: Estimate
     protocol: HistogramProtocol
     beta: float
-    restated: bool
+    as_planned: bool
 
     @property
     def people(self) -> int:
@@ -141,7 +138,7 @@ def estimated(each: Round, risks: Risks) -> RoundEstimate:
     """The round with the confidence that the trend needs, if its release can be stated with it."""
     estimate, protocol = each.release.estimate, each.release.protocol
     ordered = isinstance(estimate, OrderedEstimate)
-    found = restated(estimate, protocol, beta=risks.for_estimate(ordered=ordered))
+    found = with_confidence(estimate, protocol, beta=risks.for_estimate(ordered=ordered))
     kept = estimate.beta * (2 if ordered else 1)
     return RoundEstimate(
         number=each.number,
@@ -149,8 +146,40 @@ def estimated(each: Round, risks: Risks) -> RoundEstimate:
         estimate=estimate if found is None else found,
         protocol=protocol,
         beta=min(kept, 1 - SEVERAL_OPERATIONS) if found is None else risks.each_round,
-        restated=found is not None,
+        as_planned=found is not None,
     )
+
+
+def with_confidence(estimate: Estimate, protocol: HistogramProtocol, *, beta: float) -> Estimate | None:
+    """Return the estimate with intervals that fail with probability at most beta; None if that is impossible.
+
+    Many releases show the number of messages of every bin: the estimate differs from it by a known number. The
+    intervals of any confidence then follow, without the data and without any privacy cost. Other releases keep their
+    confidence: those that were adjusted, that select values or hide some, and those whose estimates do not determine
+    the messages. An estimate that is at least as confident is returned unchanged.
+    """
+    if estimate.beta <= beta:
+        return estimate
+    estimator = protocol.estimator
+    if estimate.adjusted or estimate.detection is not None or not isinstance(estimator, IntervalsFromCounts):
+        return None
+    if estimator.false_positives and len(estimate) != protocol.bins:
+        return None  # some values were left out
+    if HIDDEN in estimate.labels.tolist():
+        return None  # the sum of several bins
+    try:
+        per_bin, simultaneous = around_estimates(
+            estimate.counts,
+            per_bin=estimator.intervals_from_counts(estimate.counts, beta=beta, bins=1),
+            simultaneous=estimator.intervals_from_counts(estimate.counts, beta=beta, bins=protocol.bins),
+        )
+    except DataError:
+        return None
+    found = replace(estimate, per_bin=per_bin, simultaneous=simultaneous, beta=beta)
+    if isinstance(protocol, Ranges) and isinstance(estimate, OrderedEstimate):
+        in_order = protocol.in_order(found, edges=estimate.edges, ordered=estimate.ordered)
+        return replace(in_order, shares=estimate.shares)
+    return found
 
 
 def bins_at_risk(protocol: HistogramProtocol) -> int:

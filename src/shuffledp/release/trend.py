@@ -23,13 +23,13 @@ from typing import Any
 
 import numpy as np
 
+from shuffledp.accounting.rounds import MOST_ROUNDS
 from shuffledp.errors import LabelError, ParameterError
 from shuffledp.formatting import ShortRepr, shown
 from shuffledp.histogram.labels import NotAValue
 from shuffledp.release.changes import Changes, Difference, Measure, decimal_share
 from shuffledp.release.release import Release
 from shuffledp.release.rounds import (
-    MOST_ROUNDS,
     Numbers,
     Risks,
     Round,
@@ -115,7 +115,7 @@ class Trend(ShortRepr):
             question=listed[-1].release.column,
             rounds=found,
             risks=risks,
-            beta=beta if all(each.restated for each in found) else risks.total(each.beta for each in found),
+            beta=beta if all(each.as_planned for each in found) else risks.total(each.beta for each in found),
             asked_beta=beta,
             labels=labels_of(found),
             quantiles=quantile_trends([(each.number, each.estimate) for each in found]),

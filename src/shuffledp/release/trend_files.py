@@ -41,7 +41,7 @@ def to_dict(trend: Trend) -> dict[str, Any]:
                 "when": str(each.when),
                 "people": each.people,
                 "beta": each.beta,
-                "as_planned": each.restated,
+                "as_planned": each.as_planned,
                 "unreported_high": each.estimate.simultaneous.unreported_high,
                 "guarantee": plain(each.estimate.guarantee),
             }

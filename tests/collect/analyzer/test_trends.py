@@ -44,7 +44,7 @@ def test_all_rounds_have_their_share_of_the_risk(store):
     trend = SeriesTrends(store).trend(SERIES, [1, 2, 4])
     assert [each.number for each in trend.rounds] == [1, 2, 4]
     assert (trend.planned, trend.beta) == (4, 0.05)
-    assert all(each.restated for each in trend.rounds)
+    assert all(each.as_planned for each in trend.rounds)
     assert {each.estimate.beta for each in trend.rounds} == {Risks.of(0.05, 4, exact=True).each_round}
     for number, counts in COUNTS.items():
         at = [each.number for each in trend.rounds].index(number)
@@ -180,7 +180,7 @@ def test_texts_of_strangers_are_found_escaped_and_hidden(tmp_path):
             store.keep_tally(task.id, bytes([number]) * 32, to_bytes(tally_of(task, each, seed=number)), 1000, {})
             Releasing(task, store).release()
         trend = SeriesTrends(store).trend(series, [1, 2])
-        assert all(each.restated for each in trend.rounds)
+        assert all(each.as_planned for each in trend.rounds)
         assert {"news.test", "mail.test", SCRIPT} <= set(trend.labels)
         first, second = trend.levels("mail.test")
         assert (first.count, first.low) == (None, 0)
@@ -227,7 +227,7 @@ def test_numbers_have_quantiles_over_time(tmp_path):
         for number, middle in enumerate((2, 2, 8), start=1):
             add_people(store, series.task(number), [middle + at % 2 for at in range(400)], seed=number)
         trend = SeriesTrends(store).trend(series, [1, 2, 3])
-        assert all(each.restated for each in trend.rounds)
+        assert all(each.as_planned for each in trend.rounds)
         (middle,) = [each for each in trend.quantiles if each.share == 0.5]
         assert middle.difference().verdict is Verdict.UP
         assert middle.difference(until=2).verdict is Verdict.NO_EVIDENCE

@@ -5,7 +5,7 @@ import json
 import pytest
 from typer.testing import CliRunner
 
-from shuffledp.cli import collect
+from shuffledp.cli import send
 from shuffledp.cli.app import app
 from shuffledp.collect import Reason
 from tests.cli.commands import command
@@ -27,7 +27,7 @@ def sent(folder, *more, task="theme.task.json", stdin=None):
 
 
 def test_the_examples_work(folder, shuffler):
-    for example in (collect.SEND_EXAMPLE, collect.CROWD_EXAMPLE):
+    for example in (send.SEND_EXAMPLE, send.CROWD_EXAMPLE):
         _, *arguments = example.split()
         result = command(*arguments, cwd=folder)
         assert result.returncode == 0, result.stderr
@@ -75,7 +75,7 @@ def test_failures_for_machines(folder, shuffler):
 def test_an_answer_can_be_read_from_standard_input(folder, monkeypatch, text):
     answers = []
     monkeypatch.setattr("shuffledp.collect.client.client.Client.send", lambda self, answer: answers.append(answer))
-    monkeypatch.setattr("shuffledp.cli.collect._show_receipt", lambda *_: None)
+    monkeypatch.setattr("shuffledp.cli.send._show_receipt", lambda *_: None)
     assert sent(folder, "--value", "-", stdin=text).exit_code == 0
     assert answers == ["dark"]
 

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shuffledp.collect.task.schema import AnswerList, AnswerNumbers, AnswerRange, AnswersElsewhere
+from shuffledp.collect.task.answers import AnswerList, AnswerNumbers, AnswerRange, AnswersElsewhere
 from shuffledp.errors import TaskError
 from tests.collect.tasks import small_task
 

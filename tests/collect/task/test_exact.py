@@ -7,14 +7,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shuffledp.collect.task import schema
+from shuffledp.collect.task.public_file import decimal_text, exact_text, read_decimal, read_exact
 from shuffledp.errors import TaskError
 
 
 @given(st.floats(min_value=0, max_value=2.0**50, allow_subnormal=False))
 def test_exact_numbers_round_trip(number):
-    text = schema.exact_text(number)
-    assert schema.read_exact(text, name="x") == number
+    text = exact_text(number)
+    assert read_exact(text, name="x") == number
     numerator, _, power = text.partition("/2^")
     assert Fraction(int(numerator), 2 ** int(power or 0)) == Fraction(number)
     assert not power or int(numerator) % 2 == 1
@@ -28,7 +28,7 @@ def test_exact_numbers_round_trip(number):
 )  # fmt: skip
 def test_any_other_spelling_is_refused(text):
     with pytest.raises(TaskError, match=r"x must be a whole number or a fraction|must be in lowest terms"):
-        schema.read_exact(text, name="x")
+        read_exact(text, name="x")
 
 
 @pytest.mark.parametrize(
@@ -37,13 +37,13 @@ def test_any_other_spelling_is_refused(text):
      (math.ulp(0.0), "1/2^1074"), (2.0**53 - 1, "9007199254740991")],
 )  # fmt: skip
 def test_written(number, text):
-    assert schema.exact_text(number) == text
-    assert schema.read_exact(text, name="x") == number
+    assert exact_text(number) == text
+    assert read_exact(text, name="x") == number
 
 
 @given(st.floats(min_value=1e-20, max_value=50, exclude_min=True))
 def test_decimal_numbers_round_trip(number):
-    assert schema.read_decimal(schema.decimal_text(number), name="x") == number
+    assert read_decimal(decimal_text(number), name="x") == number
 
 
 @pytest.mark.parametrize(
@@ -51,11 +51,11 @@ def test_decimal_numbers_round_trip(number):
 )
 def test_other_spellings_of_decimals_are_refused(text):
     with pytest.raises(TaskError, match="x must be a decimal number as text, such as"):
-        schema.read_decimal(text, name="x")
+        read_decimal(text, name="x")
 
 
 @pytest.mark.parametrize(
     ("number", "text"), [(1.0, "1"), (0.5, "0.5"), (1e-6, "1e-6"), (1.5e-10, "1.5e-10"), (50.0, "50")]
 )
 def test_stated(number, text):
-    assert schema.decimal_text(number) == text
+    assert decimal_text(number) == text

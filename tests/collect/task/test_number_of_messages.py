@@ -13,8 +13,8 @@ import pytest
 
 from shuffledp import DummyHistogram, Histogram
 from shuffledp.collect.client.client import messages_of
+from shuffledp.collect.task.answers import kind_of
 from shuffledp.collect.task.guarantee import CODECS
-from shuffledp.collect.task.schema import kind_of
 from shuffledp.errors import ShuffledpError
 from shuffledp.noise import Binomial
 from tests.collect.task.test_most_messages import number_distribution

@@ -12,9 +12,9 @@ from shuffledp.collect.task import (
     Phase,
     Series,
     Task,
-    read_asked,
     read_series,
     read_task,
+    read_task_or_series,
     series_of,
     task_of,
 )
@@ -100,10 +100,10 @@ def test_either_kind_of_file(tmp_path):
     series, task = tmp_path / "a.series.json", tmp_path / "a.task.json"
     series.write_text(SERIES.to_json())
     task.write_text(small_task().task.to_json())
-    assert read_asked(series) == read_series(series) == SERIES
-    assert read_asked(task) == read_task(task) == small_task().task
-    assert tasks_of(read_asked(series)) == SERIES.tasks
-    assert tasks_of(read_asked(task)) == [small_task().task]
+    assert read_task_or_series(series) == read_series(series) == SERIES
+    assert read_task_or_series(task) == read_task(task) == small_task().task
+    assert tasks_of(read_task_or_series(series)) == SERIES.tasks
+    assert tasks_of(read_task_or_series(task)) == [small_task().task]
     with pytest.raises(TaskError, match="it is a series"):
         read_task(series)
     with pytest.raises(TaskError, match="is one task"):

@@ -81,6 +81,7 @@ export function sumsFrom(numbers) {
  * @param {Float64Array} one @param {Float64Array} other
  */
 export function convolved(one, other) {
+  if (one === other) return convolvedWithItself(one);
   const [short, long] = one.length < other.length ? [one, other] : [other, one];
   const reversed = short.slice().reverse();
   const sums = new Float64Array(one.length + other.length - 1);
@@ -88,6 +89,23 @@ export function convolved(one, other) {
     const from = Math.max(0, k - short.length + 1);
     const stop = Math.min(k + 1, long.length);
     sums[k] = dot(long, from, reversed, from + short.length - 1 - k, stop - from);
+  }
+  return sums;
+}
+
+/**
+ * The same for two equal laws: one[i] one[k - i] stands for two products, which halves the work.
+ *
+ * @param {Float64Array} one
+ */
+function convolvedWithItself(one) {
+  const reversed = one.slice().reverse();
+  const sums = new Float64Array(2 * one.length - 1);
+  for (let k = 0; k < sums.length; k += 1) {
+    const from = Math.max(0, k - one.length + 1);
+    const pairs = ((k + 1) >> 1) - from; // i below k - i
+    const square = k % 2 ? 0 : one[k / 2] ** 2;
+    sums[k] = 2 * dot(one, from, reversed, from + one.length - 1 - k, pairs) + square;
   }
   return sums;
 }

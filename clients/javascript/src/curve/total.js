@@ -36,12 +36,15 @@ const TOLERANCE = 1e-11;
  * Return the privacy of all answers together. `delta` is never below the truth, and `epsilon` is the smallest one for a
  * delta; Infinity if there is none. Samples that are drawn again are accounted for (most_messages.js).
  *
+ * `more` are answers that are added last: totals that differ only in them share the work for the others.
+ *
  * @param {Answered[]} answered
+ * @param {Answered[]} [more]
  * @returns {{delta: (epsilon: number) => number, epsilon: (delta: number) => number}}
  */
-export function totalOf(answered) {
-  const kept = chanceOfNoMore(answered);
-  const curve = together(answered);
+export function totalOf(answered, more = []) {
+  const kept = chanceOfNoMore([...answered, ...more]);
+  const curve = together(answered, more);
   /** @param {number} epsilon */
   const delta = (epsilon) => (kept > 0 ? Math.min(1, curve(epsilon) / kept) : 1);
   return { delta, epsilon: (most) => smallestEpsilon(delta, most) };
@@ -60,14 +63,16 @@ export function chanceOfNoMore(answered) {
 /**
  * Return the curve of all answers without a limit on their messages.
  *
- * @param {Answered[]} answered
+ * @param {Answered[]} answered @param {Answered[]} more
  * @returns {(epsilon: number) => number}
  */
-function together(answered) {
-  const number = answered.reduce((sum, { times }) => sum + times, 0);
+function together(answered, more) {
+  const all = [...answered, ...more];
+  const number = all.reduce((sum, { times }) => sum + times, 0);
   if (number === 0) return () => 0;
-  if (number === 1) return curveWithin(answered.filter(({ times }) => times)[0].asked, NEGLIGIBLE).delta;
-  const loss = totalLoss(countedTerms(answered));
+  if (number === 1) return curveWithin(all.filter(({ times }) => times)[0].asked, NEGLIGIBLE).delta;
+  const { grid, number: losses } = totalSum(countedTerms(answered), countedTerms(more));
+  const loss = grid.lossOf(losses);
   return (epsilon) => loss.delta(epsilon);
 }
 
@@ -90,21 +95,30 @@ function together(answered) {
  * @returns {Term[]}
  */
 function countedTerms(answered) {
+  return merged(
+    answered.flatMap(({ asked, times }) =>
+      noisesOf(asked).map((noise) => ({ noise, times: noise.count * asked.levels * times })),
+    ),
+  );
+}
+
+/**
+ * Return the terms with equal noise as one; those that move nothing are left out.
+ *
+ * @param {Term[]} terms
+ */
+function merged(terms) {
   /** @type {Map<string, Term>} */
   const counts = new Map();
-  for (const { asked, times } of answered) {
-    for (const noise of noisesOf(asked)) {
-      const term = counts.get(noise.key) ?? { noise, times: 0 };
-      term.times += noise.count * asked.levels * times;
-      counts.set(noise.key, term);
-    }
+  for (const { noise, times } of terms) {
+    if (times) counts.set(noise.key, { noise, times: times + (counts.get(noise.key)?.times ?? 0) });
   }
   return [...counts.values()];
 }
 
 /**
- * The sums of a noise distribution that are cached: `unit` moves down and up once, `sums` the numbers of times that were
- * asked for. `size` is the one absolute value of its losses, or null.
+ * The sums of a noise distribution that are cached: `unit` moves down and up once, `sums` more often. `size` is the one
+ * absolute value of its losses, or null.
  *
  * @typedef {{variance: number, size: number | null, unit: Sum, sums: Map<number, Sum>}} Known
  */
@@ -116,7 +130,7 @@ function countedTerms(answered) {
  * @type {Map<string, Known>}
  */
 const cache = new Map();
-const [MOST_KNOWN, MOST_SUMS] = [256, 2];
+const [MOST_KNOWN, MOST_SUMS] = [256, 32];
 
 /**
  * @param {Term} term
@@ -140,34 +154,84 @@ function lossesOf(noise) {
   return [PrivacyLoss.ofShift(window, -1), PrivacyLoss.ofShift(window, 1)];
 }
 
-/** @param {Term[]} terms */
-function totalLoss(terms) {
-  const order = terms.map((term) => ({ ...term, ...knownOf(term) }));
-  order.sort((one, other) => one.times * one.variance - other.times * other.variance);
+/**
+ * Return the sum of all terms, those of `more` added last where this saves work.
+ *
+ * @param {Term[]} terms @param {Term[]} more
+ */
+function totalSum(terms, more) {
+  const all = merged([...terms, ...more]);
   // losses of one single size are composed exactly, on the grid of that size
-  const single = order.every(({ size }) => size !== null);
-  const size = single ? onlySize(order.flatMap(({ noise }) => lossesOf(noise))) : null;
-  const sums = order.map((term) => {
-    return size ? times(onItsGrid(lossesOf(term.noise), term.variance, size), term.times) : timesOf(term, term.times);
-  });
-  while (sums.length > 1) {
-    const [one, other] = sums.splice(0, 2);
-    const sum = plus(one, other);
-    const after = sums.findIndex(({ variance }) => variance > sum.variance);
-    sums.splice(after < 0 ? sums.length : after, 0, sum);
-  }
-  return sums[0].grid.lossOf(sums[0].number);
+  const single = all.every((term) => knownOf(term).size !== null);
+  const size = single ? onlySize(all.flatMap(({ noise }) => lossesOf(noise))) : null;
+  if (size) return added(all.map((term) => ofSize(term, size)));
+  if (!terms.length || !more.length || all.length === 1) return cachedSum(all);
+  return plus(cachedSum(terms), cachedSum(more));
 }
 
 /**
- * Return the sum of a known noise distribution that moves down and up this number of times.
+ * The last sums of several terms, by their noise and times.
+ *
+ * @type {Map<string, Sum>}
+ */
+const totals = new Map();
+const MOST_TOTALS = 16;
+
+/** @param {Term[]} terms */
+function cachedSum(terms) {
+  if (terms.length === 1) return timesOf(knownOf(terms[0]), terms[0].times);
+  const key = terms.map(({ noise, times }) => `${times} ${noise.key}`).join();
+  let sum = totals.get(key);
+  if (sum === undefined) {
+    sum = added(terms.map((term) => timesOf(knownOf(term), term.times)));
+    if (totals.size >= MOST_TOTALS) totals.clear();
+    totals.set(key, sum);
+  }
+  return sum;
+}
+
+/**
+ * Return the sum of all, the two with the smallest variances first.
+ *
+ * @param {Sum[]} sums
+ */
+function added(sums) {
+  const left = [...sums].sort((one, other) => one.variance - other.variance);
+  while (left.length > 1) {
+    const [one, other] = left.splice(0, 2);
+    const sum = plus(one, other);
+    const after = left.findIndex(({ variance }) => variance > sum.variance);
+    left.splice(after < 0 ? left.length : after, 0, sum);
+  }
+  return left[0];
+}
+
+/**
+ * @param {Term} term @param {number} size
+ * @returns {Sum}
+ */
+function ofSize(term, size) {
+  const known = knownOf(term);
+  return timesOf({ ...known, unit: onItsGrid(lossesOf(term.noise), known.variance, size), sums: new Map() }, term.times);
+}
+
+/**
+ * Return the sum of a known noise distribution that moves down and up this number of times, by doubling along the binary
+ * digits of the number. The steps are cached: the total after one more answer shares most of them with the one before.
  *
  * @param {Known} known @param {number} number
+ * @returns {Sum}
  */
-function timesOf({ unit, sums }, number) {
-  const sum = sums.get(number) ?? times(unit, number);
-  if (sums.size >= MOST_SUMS) sums.clear();
-  sums.set(number, sum);
+function timesOf(known, number) {
+  const { unit, sums } = known;
+  if (number === 1) return unit;
+  let sum = sums.get(number);
+  if (sum === undefined) {
+    const half = number % 2 ? null : timesOf(known, number / 2);
+    sum = half ? plus(half, half) : plus(timesOf(known, number - 1), unit);
+    if (sums.size >= MOST_SUMS) sums.clear();
+    sums.set(number, sum);
+  }
   return sum;
 }
 
@@ -208,20 +272,6 @@ function plus(one, other) {
   while (second.step < first.step) second = second.coarsened;
   const grid = first.plus(second, NEGLIGIBLE);
   return coarsened({ grid, variance: one.variance + other.variance, number: one.number + other.number });
-}
-
-/**
- * Return the loss of this number of independent copies, by doubling along the binary digits of the number.
- *
- * @param {Sum} one @param {number} number
- */
-function times(one, number) {
-  let sum = one;
-  for (const digit of number.toString(2).slice(1)) {
-    sum = plus(sum, sum);
-    if (digit === "1") sum = plus(sum, one);
-  }
-  return sum;
 }
 
 /**

@@ -36,7 +36,7 @@ from shuffledp.collect.server import observability as metrics
 from shuffledp.collect.server.cache import BoundedLock
 from shuffledp.collect.server.http import application, asking_the_store, problem, starting
 from shuffledp.collect.server.pull import Background
-from shuffledp.collect.server.rounds import RoundsWork, by_series
+from shuffledp.collect.server.rounds import SeriesWork, grouped_by_series
 from shuffledp.collect.store import KeptRelease, TallyStanding, TallyStore
 from shuffledp.collect.task import Series, Task
 from shuffledp.collect.web import console as console_errors
@@ -203,7 +203,9 @@ class Analyzer:
         self._served = {served.task.name: served for served in settings.served}
         self._work: dict[str, BatchAnalyzer] = {}
         """The work on tasks; the work on a round of a series begins when it opens."""
-        self._threads = [self._background(served) for served in by_series(settings.served, lambda one: one.task)]
+        self._threads = [
+            self._background(served) for served in grouped_by_series(settings.served, lambda one: one.task)
+        ]
         self._files, self._briefs = Files(), Briefs(self._store)
         self._series = {series.name: series for series in settings.series}
         self._trends = SeriesTrends(self._store, processes=settings.processes)
@@ -345,7 +347,7 @@ class Analyzer:
         if first.series is None:
             return Background(self._begin(first), every=every, task=first.id)
         tasks = [each.task for each in served]
-        return Background(RoundsWork(tasks, self._begin, every=every, clock=self._settings.clock), every=every)
+        return Background(SeriesWork(tasks, self._begin, every=every, clock=self._settings.clock), every=every)
 
     def _begin(self, task: Task) -> BatchAnalyzer:
         """Begin the work on a task."""

@@ -14,7 +14,7 @@ from shuffledp.collect.server.observability import log, log_error
 from shuffledp.collect.store import KeptTally, TallyStore
 from shuffledp.collect.store.tallies import from_bytes
 from shuffledp.collect.task import AnswerChoices, AnswerEdges, AnswerText, Task
-from shuffledp.collect.task.schema import NONE, OTHER, kind_of
+from shuffledp.collect.task.answers import NONE, OTHER, kind_of
 from shuffledp.collect.task.task import BETA
 from shuffledp.errors import DataError
 from shuffledp.explain.collected import Collected, collected_notes, collected_warnings

@@ -19,7 +19,7 @@ from typing import Any
 
 from shuffledp.accounting.composition import Composition, composed
 from shuffledp.accounting.rounding import PROMISED_DELTA
-from shuffledp.collect.client.journal import OWNER, Journal, Spent
+from shuffledp.collect.client.journal import OWNER, AnsweredTask, Journal
 from shuffledp.collect.task import Task
 from shuffledp.collect.task.spending import Spending
 from shuffledp.errors import AnswerBudgetError, DataError, ParameterError
@@ -60,7 +60,7 @@ class Total:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Use(ShortRepr):
+class BudgetUse(ShortRepr):
     """What one answer uses of a limit: the epsilons of all answers `before` and `after` it, at the limit's delta.
 
     `reached` is the delta of all answers at the limit's epsilon, counted as the limit requires. `before` equals `after`
@@ -102,7 +102,7 @@ def limit_of(journal: Journal, budget: Any, *, by_results: bool = False) -> Budg
         raise ParameterError("budget must be an epsilon and a delta, such as (3, 1e-5)") from None
 
 
-def known(spent: Iterable[Spent]) -> dict[str, Spending]:
+def known(spent: Iterable[AnsweredTask]) -> dict[str, Spending]:
     """Return the spendings by task; refuse entries whose privacy is unknown."""
     found: dict[str, Spending] = {}
     missing = []
@@ -124,19 +124,19 @@ def known(spent: Iterable[Spent]) -> dict[str, Spending]:
     return found
 
 
-def use_of(journal: Journal, task: Task, limit: Budget) -> Use:
+def use_of(journal: Journal, task: Task, limit: Budget) -> BudgetUse:
     """Return what an answer to this task would use of the limit, after everything else in the journal."""
     return _use(journal.spendings(), task, limit)[0]
 
 
-def _use(spent: list[Spent], task: Task, limit: Budget) -> tuple[Use, Total]:
+def _use(spent: list[AnsweredTask], task: Task, limit: Budget) -> tuple[BudgetUse, Total]:
     found = known(spent)
     states = {one.task: one.state for one in spent}
     answered = states.get(task.name) not in (None, "claimed")
     others = Total(found[name] for name in found if name != task.name)
     total = Total([found.get(task.name) or Spending.of(task), *(found[name] for name in found if name != task.name)])
     after = total.epsilon(limit.delta)
-    use = Use(
+    use = BudgetUse(
         before=after if answered else others.epsilon(limit.delta),
         after=after,
         limit=limit,
@@ -183,7 +183,7 @@ def _claim_within(journal: Journal, task: Task, limit: Budget) -> Path:
     raise _refusal(use, others, task)
 
 
-def _refusal(use: Use, others: Total, task: Task) -> AnswerBudgetError:
+def _refusal(use: BudgetUse, others: Total, task: Task) -> AnswerBudgetError:
     """Return the error for an answer that does not fit, with the epsilon of a task that would."""
     limit, delta = use.limit, task.guarantee.delta
     fits = fitting(limit, others, delta=delta)
@@ -234,7 +234,7 @@ class History(ShortRepr):
     described  whether the parameters of all answers are known, and so the total is
     """
 
-    spent: list[Spent]
+    spent: list[AnsweredTask]
     limit: Budget | None
     epsilon: float | None
     delta: float

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from shuffledp.collect.client.budget import Use, claimed, limit_of, use_of
+from shuffledp.collect.client.budget import BudgetUse, claimed, limit_of, use_of
 from shuffledp.collect.client.journal import Entry, Journal
 from shuffledp.collect.client.transport import SECONDS, Receipt, check_admission, check_seconds, fetch, post
 from shuffledp.collect.reasons import Reason
@@ -26,10 +26,10 @@ from shuffledp.collect.task import (
     SeriesPromise,
     Task,
     moment_in_text,
-    read_asked,
+    read_task_or_series,
 )
+from shuffledp.collect.task.public_file import is_hexadecimal
 from shuffledp.collect.task.report import ID_BYTES, seal_report
-from shuffledp.collect.task.schema import is_hexadecimal
 from shuffledp.errors import (
     BrokenPromiseError,
     DataError,
@@ -223,7 +223,7 @@ class Client:
         budget: tuple[float, float] | None = None,
         by_results: bool = False,
     ) -> None:
-        self._asked = task if isinstance(task, (Task, Series)) else read_asked(_source(task))
+        self._asked = task if isinstance(task, (Task, Series)) else read_task_or_series(_source(task))
         self._beside = Path(task).parent if isinstance(task, (str, Path)) else None
         check_pin(self._asked, pin)
         self.promise = allowed(self._asked, at_most)
@@ -239,7 +239,7 @@ class Client:
         return self._asked if isinstance(self._asked, Series) else None
 
     @property
-    def spending(self) -> Use | None:
+    def spending(self) -> BudgetUse | None:
         """What this answer uses of the limit, after all others in the journal; None without a limit."""
         if self.limit is None:
             return None
@@ -285,8 +285,12 @@ class Client:
 
     def counts_as_other(self, answer: Any) -> bool:
         """Whether an answer is not in the task's list, or is no text that it counts; checked on this machine."""
-        fetch_answers(self.task, beside=self._beside, timeout=self._timeout)
+        self.fetch_answers()
         return self.task.is_other(answer)
+
+    def fetch_answers(self) -> None:
+        """Fetch the list of answers, if it is not in the task itself."""
+        fetch_answers(self.task, beside=self._beside, timeout=self._timeout)
 
     def _entered(self, answer: Any) -> tuple[Entry, bool]:
         """Return the journal's entry for this task, new if there was none, and whether it existed before."""

@@ -29,7 +29,7 @@ import msgspec
 
 from shuffledp.atomic_file import sync_folder
 from shuffledp.collect.task import Task
-from shuffledp.collect.task.schema import decimal_text, read_decimal
+from shuffledp.collect.task.public_file import decimal_text, read_decimal
 from shuffledp.collect.task.spending import Spending
 from shuffledp.errors import DataError, ParameterError, TaskError
 from shuffledp.ledger.budget import Budget
@@ -92,7 +92,7 @@ class _Limit(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tr
 
 
 @dataclass(frozen=True, kw_only=True)
-class Spent:
+class AnsweredTask:
     """One task in a journal. Its `state` is that of the entry, or "claimed" if a client began and did not finish.
 
     `spending` is None in entries of the first version, until `Journal.describe` adds it.
@@ -217,31 +217,31 @@ class Journal:
             for claim in self.folder.glob(f"{task.name}.*.claim"):
                 claim.unlink(missing_ok=True)
 
-    def spendings(self) -> list[Spent]:
+    def spendings(self) -> list[AnsweredTask]:
         """Return all answered and claimed tasks, each once, in the order of their days and rounds.
 
         The names are listed twice. A claim that turns into an entry meanwhile is either in the first list as a claim,
         or in the second as an entry.
         """
-        found: dict[str, Spent] = {}
+        found: dict[str, AnsweredTask] = {}
         for name, ending in sorted(self._names() | self._names()):
             if ending == ".json":
                 entry = self._entry(name)
                 if entry is not None:
                     claimed = found.get(name)
                     known = entry.spending or (claimed.spending if claimed else None)
-                    found[name] = Spent(task=name, state=entry.state, spending=known)
+                    found[name] = AnsweredTask(task=name, state=entry.state, spending=known)
             elif name not in found or found[name].spending is None:
                 self._add_claim(found, name, ending)
         return sorted(found.values(), key=_time_order)
 
-    def _add_claim(self, found: dict[str, Spent], name: str, ending: str) -> None:
+    def _add_claim(self, found: dict[str, AnsweredTask], name: str, ending: str) -> None:
         path = self.folder / f"{name}{ending}"
         content = self._content(path)
         if content is None:  # withdrawn, or an entry by now
             entry = self._entry(name)
             if entry is not None and name not in found:
-                found[name] = Spent(task=name, state=entry.state, spending=entry.spending)
+                found[name] = AnsweredTask(task=name, state=entry.state, spending=entry.spending)
             return
         claim = _decoded(content, _Claim)
         if claim is None or claim.task != name:
@@ -250,7 +250,7 @@ class Journal:
                 "or add it again from the task file. It is not removed, since a report may have been sent"
             )
         state = found[name].state if name in found else "claimed"
-        found[name] = Spent(task=name, state=state, spending=claim.spending)
+        found[name] = AnsweredTask(task=name, state=state, spending=claim.spending)
 
     def _names(self) -> set[tuple[str, str]]:
         """The ids and endings of entries and claims; none if there is no folder."""
@@ -335,7 +335,7 @@ class Journal:
             )
 
 
-def _time_order(spent: Spent) -> tuple[str, str, int, str]:
+def _time_order(spent: AnsweredTask) -> tuple[str, str, int, str]:
     """Sort by the day, then the rounds of each series by their number. A day is all that a journal knows of a time."""
     spending = spent.spending
     if spending is None:

@@ -19,7 +19,7 @@ _SHARE = 0.05
 """The pause between looks at a closed round, as a share of the time since it closed."""
 
 
-class RoundsWork:
+class SeriesWork:
     """The work on the rounds of one series, each begun when it opens.
 
     `begin` makes the work on a round, once; `clock` gives seconds since 1970 and `every` the pause between looks at the
@@ -69,7 +69,7 @@ class _Round:
 Item = TypeVar("Item")
 
 
-def by_series(items: Iterable[Item], task_of: Callable[[Item], Task]) -> list[list[Item]]:
+def grouped_by_series(items: Iterable[Item], task_of: Callable[[Item], Task]) -> list[list[Item]]:
     """Group what belongs to the same series, in the order of the first of each; a single task is alone."""
     groups: dict[str, list[Item]] = {}
     for item in items:

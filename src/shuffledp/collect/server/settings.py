@@ -10,7 +10,7 @@ from urllib.parse import urlsplit
 from shuffledp.collect.crypto.keys import KeyPair, read_key, read_word
 from shuffledp.collect.server.observability import log
 from shuffledp.collect.server.pull import Upstream
-from shuffledp.collect.task import Phase, Series, Task, read_asked
+from shuffledp.collect.task import Phase, Series, Task, read_task_or_series
 from shuffledp.collect.task.series import tasks_of
 from shuffledp.errors import BrokenPromiseError, ParameterError
 
@@ -22,7 +22,7 @@ def read_tasks(paths: Sequence[Path]) -> tuple[list[Task], list[Series]]:
     """
     if not paths:
         raise ParameterError("task must name at least one task file, got none")
-    asked = [read_asked(path) for path in paths]
+    asked = [read_task_or_series(path) for path in paths]
     series = [one for one in asked if isinstance(one, Series)]
     tasks = [task for one in asked for task in tasks_of(one)]
     if len({task.id for task in tasks}) < len(tasks):

@@ -33,7 +33,7 @@ from shuffledp.collect.server.http import (
 )
 from shuffledp.collect.server.observability import log, log_error
 from shuffledp.collect.server.pull import Background, Work
-from shuffledp.collect.server.rounds import RoundsWork, by_series
+from shuffledp.collect.server.rounds import SeriesWork, grouped_by_series
 from shuffledp.collect.shuffler.ingest import GroupCommit, Ingestion, Refusals
 from shuffledp.collect.shuffler.settings import Served, Settings
 from shuffledp.collect.shuffler.worker import BatchCloser, BatchMixer
@@ -213,7 +213,7 @@ class Shuffler:
                 log(problem, task=served.task.id)
         self._threads = [Background(self._refusals, every=settings.every)]
         if settings.background:
-            for served_together in by_series(settings.served, lambda served: served.task):
+            for served_together in grouped_by_series(settings.served, lambda served: served.task):
                 self._threads.append(self._background(served_together))
         for thread in self._threads:
             thread.start()
@@ -225,7 +225,7 @@ class Shuffler:
             return Background(self._work(served[0]), every=every, task=first.id)
         of = {each.task.id: each for each in served}
         tasks = [each.task for each in served]
-        work = RoundsWork(tasks, lambda task: self._work(of[task.id]), every=every, clock=self._settings.clock)
+        work = SeriesWork(tasks, lambda task: self._work(of[task.id]), every=every, clock=self._settings.clock)
         return Background(work, every=every)
 
     def _work(self, served: Served) -> Work:

@@ -30,7 +30,7 @@ from shuffledp.collect.simulation.processes import Processes, free_ports
 from shuffledp.collect.task import Place, Series, Task
 from shuffledp.collect.task.new_series import new_series
 from shuffledp.collect.task.new_task import new_task
-from shuffledp.collect.task.task import MOST_SHUFFLERS
+from shuffledp.collect.task.servers import MOST_SHUFFLERS
 from shuffledp.errors import DataError, ParameterError
 from shuffledp.explain.task import warnings_of
 from shuffledp.ledger import Ledger

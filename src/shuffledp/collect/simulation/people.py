@@ -15,8 +15,7 @@ import numpy as np
 from shuffledp.collect.client.client import new_report
 from shuffledp.collect.client.transport import SECONDS, Connection, post_over
 from shuffledp.collect.task import AnswerChoices, AnswerEdges, AnswerList, AnswerText, Task
-from shuffledp.collect.task.schema import Answers
-from shuffledp.collect.task.several import MOST_CHOICES
+from shuffledp.collect.task.answers import MOST_CHOICES, Answers
 from shuffledp.data import Files, Source, open_engine
 from shuffledp.errors import DataError, ParameterError, RefusedError, UnreachableError
 from shuffledp.progress import Progress, quiet

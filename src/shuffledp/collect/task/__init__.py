@@ -1,25 +1,20 @@
 """Tasks: public files with a question, its answers, the noise, the guarantee and the servers' keys."""
 
-from shuffledp.collect.task.guarantee import Promise
-from shuffledp.collect.task.schema import NONE, OTHER
-from shuffledp.collect.task.series import Series, SeriesPromise, Servers, read_asked, read_series, series_of
-from shuffledp.collect.task.task import (
+from shuffledp.collect.task.answers import (
+    NONE,
+    OTHER,
     AnswerChoices,
     AnswerEdges,
     AnswerList,
     AnswerRange,
     AnswersElsewhere,
     AnswerText,
-    Claim,
-    Named,
-    Phase,
-    Place,
-    RoundOf,
-    Task,
-    moment_in_text,
-    read_task,
-    task_of,
 )
+from shuffledp.collect.task.guarantee import Promise
+from shuffledp.collect.task.public_file import moment_in_text
+from shuffledp.collect.task.series import Series, SeriesPromise, read_series, read_task_or_series, series_of
+from shuffledp.collect.task.servers import Place, Servers
+from shuffledp.collect.task.task import Claim, Named, Phase, SeriesRound, Task, read_task, task_of
 
 __all__ = [
     "NONE",
@@ -35,15 +30,15 @@ __all__ = [
     "Phase",
     "Place",
     "Promise",
-    "RoundOf",
     "Series",
     "SeriesPromise",
+    "SeriesRound",
     "Servers",
     "Task",
     "moment_in_text",
-    "read_asked",
     "read_series",
     "read_task",
+    "read_task_or_series",
     "series_of",
     "task_of",
 ]

@@ -13,7 +13,7 @@ from typing import Any
 from shuffledp.accounting.composition import composed
 from shuffledp.accounting.curve import Guarantee
 from shuffledp.accounting.search import last_safe_from, log_excess
-from shuffledp.collect.task.schema import NONE, OTHER, AnswerList
+from shuffledp.collect.task.answers import NONE, OTHER, AnswerList
 from shuffledp.collect.task.task import BETA, Task
 from shuffledp.errors import DataError, ParameterError
 from shuffledp.formatting import share_at_least

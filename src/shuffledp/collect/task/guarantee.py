@@ -27,8 +27,8 @@ from typing import Any, NamedTuple, TypeVar
 from shuffledp.accounting.curve import Guarantee
 from shuffledp.accounting.rounding import PROMISED_DELTA
 from shuffledp.accounting.strength import Strength
-from shuffledp.collect.task.exact import exact_text, read_exact
-from shuffledp.collect.task.schema import AnswerChoices, AnswerEdges, Answers, AnswerText, kind_of
+from shuffledp.collect.task.answers import AnswerChoices, AnswerEdges, Answers, AnswerText, kind_of
+from shuffledp.collect.task.public_file import exact_text, read_exact
 from shuffledp.errors import BrokenPromiseError, ParameterError, ShuffledpError, TaskError
 from shuffledp.estimators.tree import Tree
 from shuffledp.formatting import share_at_most

@@ -13,7 +13,7 @@ from operator import add
 
 import numpy as np
 
-from shuffledp.collect.task.schema import NONE, OTHER, AnswerText
+from shuffledp.collect.task.answers import NONE, OTHER, AnswerText
 from shuffledp.collect.task.task import BETA, Task
 from shuffledp.errors import ParameterError
 from shuffledp.formatting import ShortRepr

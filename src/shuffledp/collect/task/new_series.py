@@ -7,10 +7,12 @@ from datetime import datetime, timedelta
 
 from shuffledp.accounting.composition import composed
 from shuffledp.accounting.rounds import guarantee_of_one, rounds_of
+from shuffledp.collect.task.answers import Answers
 from shuffledp.collect.task.new_task import new_task
-from shuffledp.collect.task.schema import Answers, decimal_text
-from shuffledp.collect.task.series import LONGEST_PERIOD, SERIES_VERSION, Series, Servers
-from shuffledp.collect.task.task import Admission, Claim, Place, Task, moment_in_text
+from shuffledp.collect.task.public_file import decimal_text, moment_in_text
+from shuffledp.collect.task.series import LONGEST_PERIOD, SERIES_VERSION, Series
+from shuffledp.collect.task.servers import Place, Servers
+from shuffledp.collect.task.task import Admission, Claim, Task
 from shuffledp.errors import ParameterError
 from shuffledp.progress import Progress, quiet
 from shuffledp.protocols.shuffled.hashed_noise import DUMMIES

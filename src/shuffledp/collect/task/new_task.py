@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import datetime
 
+from shuffledp.collect.task.answers import AnswerChoices, AnswerEdges, Answers, AnswerText, kind_of
 from shuffledp.collect.task.guarantee import CODECS, HASHED, RANGES, is_padded, possible_protocols, write_parameters
-from shuffledp.collect.task.schema import AnswerChoices, AnswerEdges, Answers, AnswerText, decimal_text, kind_of
-from shuffledp.collect.task.task import BETA, VERSION, Admission, Claim, Named, Place, Task, moment_in_text
+from shuffledp.collect.task.public_file import decimal_text, moment_in_text
+from shuffledp.collect.task.servers import Place
+from shuffledp.collect.task.task import BETA, VERSION, Admission, Claim, Named, Task
 from shuffledp.errors import ParameterError
 from shuffledp.estimators.hashed_values import MOST_VALUES
 from shuffledp.progress import Progress, quiet

@@ -11,9 +11,6 @@ depend on earlier releases; the noise does not, since the file fixes it.
 
 from __future__ import annotations
 
-import hashlib
-import json
-from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from functools import cached_property
@@ -27,26 +24,28 @@ from shuffledp.accounting.composition import Composition, composed
 from shuffledp.accounting.curve import Guarantee
 from shuffledp.accounting.rounding import PROMISED_DELTA
 from shuffledp.accounting.rounds import FEWEST_ROUNDS, MOST_ROUNDS
+from shuffledp.collect.task.answers import Answers
 from shuffledp.collect.task.guarantee import Promise, check_promise, in_message
-from shuffledp.collect.task.schema import Answers, check_form
+from shuffledp.collect.task.public_file import (
+    PublicFile,
+    check_form,
+    converted,
+    moment_in_text,
+    read_file,
+    read_moment,
+    strict_json,
+)
+from shuffledp.collect.task.servers import Servers, check_places
 from shuffledp.collect.task.task import (
     ROUND_VERSION,
     Admission,
     Claim,
     Named,
     Phase,
-    Place,
-    RoundOf,
+    SeriesRound,
     Task,
-    canonical_bytes,
     check_longest_report,
-    check_places,
-    converted,
-    file_content,
     is_series,
-    moment_in_text,
-    read_moment,
-    strict_json,
     task_of_json,
 )
 from shuffledp.errors import BrokenPromiseError, ParameterError, TaskError
@@ -59,13 +58,6 @@ LONGEST_PERIOD = 3660 * 86_400
 """Seconds of the longest period: ten years."""
 
 
-class Servers(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """The servers of a round, with their keys; the shufflers are in the order of the chain."""
-
-    shufflers: list[Place]
-    analyzer: Place
-
-
 @dataclass(frozen=True, kw_only=True)
 class SeriesPromise:
     """The verified guarantee of one round, and that of all rounds together."""
@@ -74,7 +66,7 @@ class SeriesPromise:
     total: Promise
 
 
-class Series(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True, dict=True):
+class Series(PublicFile, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """A question that is asked in `rounds` rounds, each `period` seconds long, from `opens` on without a gap.
 
     The fields that a task has too mean the same. `total` is the guarantee of all rounds together. `servers` has one
@@ -122,21 +114,6 @@ class Series(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tr
             raise TaskError("the last round must end before the year 10000") from None
         _ = self.total, self.task(1)  # every other round differs in checked fields only
 
-    @property
-    def canonical(self) -> bytes:
-        """The one spelling of this series: sorted names, no spaces, UTF-8."""
-        return canonical_bytes(msgspec.to_builtins(self))
-
-    @cached_property
-    def id(self) -> bytes:
-        """The SHA-256 of the canonical bytes."""
-        return hashlib.sha256(self.canonical).digest()
-
-    @property
-    def name(self) -> str:
-        """The id in hexadecimal digits."""
-        return self.id.hex()
-
     @cached_property
     def opens(self) -> datetime:
         """The time at which the first round opens."""
@@ -157,9 +134,7 @@ class Series(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tr
 
     def phase(self, now: float) -> Phase:
         """Whether some round accepts reports at a time in seconds since 1970."""
-        if now < self.opens.timestamp():
-            return Phase.BEFORE
-        return Phase.OPEN if now < self.closes.timestamp() else Phase.CLOSED
+        return Phase.at(now, opens=self.opens, closes=self.closes)
 
     def round_at(self, now: float) -> int | None:
         """Return the number of the round that is open at a time in seconds since 1970; None if none is."""
@@ -200,7 +175,7 @@ class Series(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tr
             admission=self.admission,
             shufflers=servers.shufflers,
             analyzer=servers.analyzer,
-            series=RoundOf(self.name, number),
+            series=SeriesRound(self.name, number),
         )
         if number > 1:
             task.__dict__["protocol"] = self.protocol
@@ -268,17 +243,13 @@ class Series(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tr
         total = Promise(epsilon=claimed.epsilon, delta=claimed.delta, reached=reached, exact=False)
         return SeriesPromise(round=one, total=total)
 
-    def to_json(self) -> str:
-        """Return the series as a readable file; spaces do not change its id."""
-        return json.dumps(msgspec.to_builtins(self), ensure_ascii=False, indent=2) + "\n"
-
 
 _FORM = inspect.type_info(Series)
 
 
 def read_series(source: str | bytes | Path) -> Series:
     """Read a series from a file, or from its bytes."""
-    asked = read_asked(source)
+    asked = read_task_or_series(source)
     if isinstance(asked, Task):
         file = "it" if isinstance(source, bytes) else str(source)
         raise TaskError(f"{file} is one task, and here a series is needed")
@@ -294,18 +265,12 @@ def series_of(content: bytes) -> Series:
     return series
 
 
-def read_asked(source: str | bytes | Path) -> Task | Series:
+def read_task_or_series(source: str | bytes | Path) -> Task | Series:
     """Read a task or a series from a file, or from its bytes."""
-    if isinstance(source, bytes):
-        return asked_of(source)
-    content = file_content(Path(source))
-    try:
-        return asked_of(content)
-    except TaskError as error:
-        raise TaskError(f"{Path(source)} is no task that can be used: {error}") from None
+    return read_file(source, task_or_series_of)
 
 
-def asked_of(content: bytes) -> Task | Series:
+def task_or_series_of(content: bytes) -> Task | Series:
     """Read a task or a series from bytes: only a series has a kind."""
     plain = strict_json(content)
     return series_of(content) if is_series(plain) else task_of_json(plain)
@@ -314,9 +279,3 @@ def asked_of(content: bytes) -> Task | Series:
 def tasks_of(asked: Task | Series) -> list[Task]:
     """Return the task itself, or the tasks of all rounds of a series."""
     return asked.tasks if isinstance(asked, Series) else [asked]
-
-
-def each_task(asked: list[Task | Series]) -> Iterator[Task]:
-    """Yield the tasks of all these tasks and series, in order."""
-    for one in asked:
-        yield from tasks_of(one)

@@ -13,9 +13,9 @@ from functools import cached_property
 import msgspec
 
 from shuffledp.accounting.curve import Curve
+from shuffledp.collect.task.answers import AnswerText
 from shuffledp.collect.task.guarantee import People, read_protocol
-from shuffledp.collect.task.schema import AnswerText
-from shuffledp.collect.task.task import Claim, Named, RoundOf, Task
+from shuffledp.collect.task.task import Claim, Named, SeriesRound, Task
 from shuffledp.errors import DataError, ShuffledpError
 from shuffledp.protocols.shuffled_histogram import ShuffledHistogram, chance_of_more
 
@@ -36,7 +36,7 @@ class Spending(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=
     values: int
     values_per_person: int
     most_messages: int
-    series: RoundOf | None = None
+    series: SeriesRound | None = None
 
     @classmethod
     def of(cls, task: Task, *, day: date | None = None) -> Spending:

@@ -6,13 +6,11 @@ same id have the same task.
 
 from __future__ import annotations
 
-import hashlib
-import json
-from datetime import UTC, datetime
+from datetime import datetime
 from enum import StrEnum
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Literal, TypeVar
+from typing import Any, Literal, NamedTuple
 
 import msgspec
 import numpy as np
@@ -22,27 +20,31 @@ from numpy.typing import NDArray
 from shuffledp.accounting.curve import Guarantee
 from shuffledp.accounting.group_curve import GroupPrivacy, group_privacy
 from shuffledp.accounting.rounds import MOST_ROUNDS
-from shuffledp.collect.crypto.hpke import is_public_key
-from shuffledp.collect.task.guarantee import Promise, check_promise, is_padded, people_of, read_protocol, tree_of
-from shuffledp.collect.task.schema import (
+from shuffledp.collect.task.answers import (
     AnswerChoices,
     AnswerEdges,
-    AnswerList,
     AnswerNumbers,
-    AnswerRange,
     Answers,
     AnswersElsewhere,
     AnswerText,
-    check_address,
+)
+from shuffledp.collect.task.guarantee import Promise, check_promise, is_padded, people_of, read_protocol, tree_of
+from shuffledp.collect.task.public_file import (
+    PublicFile,
     check_form,
+    converted,
     is_hexadecimal,
     read_decimal,
+    read_file,
+    read_moment,
+    strict_json,
 )
-from shuffledp.collect.task.several import RangePlan
-from shuffledp.errors import DataError, ParameterError, TaskError
+from shuffledp.collect.task.servers import Place, check_places
+from shuffledp.errors import ParameterError, TaskError
 from shuffledp.estimators.tree import Tree
 from shuffledp.histogram.domain import Domain
-from shuffledp.protocols.free_text import FreeText, TextPlan
+from shuffledp.protocols.free_text import FreeText
+from shuffledp.protocols.free_text import TextPlan as TextPlan
 from shuffledp.protocols.ranges import Ranges
 from shuffledp.protocols.shuffled.dummy import DummyHistogram
 from shuffledp.protocols.shuffled.hashed import HashedHistogram
@@ -62,16 +64,11 @@ REPORT_HEAD_BYTES = 24
 BETA = 0.05
 """Errors and intervals have 95% confidence: in the planner, the description of a task, and a release."""
 
-MOST_SHUFFLERS = 8
-"""Each makes every message 48 bytes longer, and more do not add trust."""
 
 LONGEST_QUESTION = 1_000
 LONGEST_REPORT = 2**28
 """Bytes of the longest report that clients must be able to make, and servers to store."""
 
-_TIME = "%Y-%m-%dT%H:%M:%SZ"
-_MOST_BYTES = 64 * 2**20
-"""Bytes of a task file, which a client holds in memory."""
 
 Admission = Literal["anybody", "secret", "tokens"]
 
@@ -86,25 +83,12 @@ class Phase(StrEnum):
     OPEN = "open"
     CLOSED = "closed"
 
-
-class Place(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """A server: its address, and its public key for this task as 64 hexadecimal digits."""
-
-    address: str
-    key: str
-
-    @property
-    def public_bytes(self) -> bytes:
-        """The public key."""
-        return bytes.fromhex(self.key)
-
-    def check(self, name: str) -> None:
-        """Refuse a wrong address or key."""
-        check_address(self.address, name)
-        if not is_hexadecimal(self.key):
-            raise TaskError(f"the key of {name} must be 64 hexadecimal digits, in small letters")
-        if not is_public_key(self.public_bytes):
-            raise TaskError(f"the key of {name} is no public key")
+    @classmethod
+    def at(cls, now: float, *, opens: datetime, closes: datetime) -> Phase:
+        """The phase at a time in seconds since 1970."""
+        if now < opens.timestamp():
+            return cls.BEFORE
+        return cls.OPEN if now < closes.timestamp() else cls.CLOSED
 
 
 class Named(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -133,19 +117,7 @@ class Claim(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
             raise TaskError(f"the guarantee of the task cannot be one: {error}") from None
 
 
-def check_places(shufflers: list[Place], analyzer: Place) -> None:
-    """Refuse servers with wrong addresses or keys, or two with the same key."""
-    if not 1 <= len(shufflers) <= MOST_SHUFFLERS:
-        raise TaskError(f"a task needs 1 to {MOST_SHUFFLERS} shufflers, got {len(shufflers)}")
-    for at, place in enumerate(shufflers):
-        place.check(f"shuffler {at + 1}")
-    analyzer.check("the analyzer")
-    keys = [place.key for place in (*shufflers, analyzer)]
-    if len(set(keys)) != len(keys):
-        raise TaskError("two servers of the task have the same key: its owner could undo the mixing")
-
-
-class RoundOf(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class SeriesRound(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """The series that a task belongs to, by its id, and the number of its round."""
 
     id: str
@@ -159,7 +131,21 @@ class RoundOf(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
             raise TaskError(f"the round of a series must be from 1 to {MOST_ROUNDS}, got {self.round}")
 
 
-class Task(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True, dict=True, omit_defaults=True):
+class RangePlan(NamedTuple):
+    """The accuracy of a release of numbers: error bounds in people, which fail with probability `beta`.
+
+    `single` is of all single intervals at once, `below` of the numbers of people below all edges at once. The tree has
+    these `levels` and this `branching`.
+    """
+
+    single: float
+    below: float
+    beta: float
+    levels: int
+    branching: int
+
+
+class Task(PublicFile, frozen=True, forbid_unknown_fields=True, kw_only=True, omit_defaults=True):
     """A question, its possible answers, the noise, and the servers with their keys.
 
     `users` reports make a batch, and the privacy needs `honest_users` of them to follow the protocol. A report holds at
@@ -181,7 +167,7 @@ class Task(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True
     admission: Admission
     shufflers: list[Place]
     analyzer: Place
-    series: RoundOf | None = None
+    series: SeriesRound | None = None
 
     def __post_init__(self) -> None:
         self._check_version()
@@ -208,21 +194,6 @@ class Task(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True
                 raise TaskError("the field `series` of a task of version 2 is missing: it is a round of a series")
             self.series.check()
 
-    @property
-    def canonical(self) -> bytes:
-        """The one spelling of this task: sorted names, no spaces, UTF-8."""
-        return canonical_bytes(msgspec.to_builtins(self))
-
-    @cached_property
-    def id(self) -> bytes:
-        """The SHA-256 of the canonical bytes."""
-        return hashlib.sha256(self.canonical).digest()
-
-    @property
-    def name(self) -> str:
-        """The id in hexadecimal digits."""
-        return self.id.hex()
-
     @cached_property
     def opens(self) -> datetime:
         """The time from which reports are accepted."""
@@ -235,9 +206,7 @@ class Task(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True
 
     def phase(self, now: float) -> Phase:
         """Whether the task accepts reports at a time in seconds since 1970."""
-        if now < self.opens.timestamp():
-            return Phase.BEFORE
-        return Phase.OPEN if now < self.closes.timestamp() else Phase.CLOSED
+        return Phase.at(now, opens=self.opens, closes=self.closes)
 
     def report_times(self, now: float) -> range:
         """Return the valid times of reports: within the task, and at most one step of its precision ahead of now.
@@ -313,15 +282,7 @@ class Task(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True
     @cached_property
     def answer_numbers(self) -> AnswerNumbers:
         """The bins of answers; an external list must be given with `with_answers` first."""
-        if isinstance(self.answers, AnswersElsewhere):
-            raise DataError(f"the list of answers of this task is at {self.answers.address}: fetch it first")
-        if isinstance(self.answers, AnswerText):
-            raise DataError("the answers of this task are texts, which have no bins")
-        if isinstance(self.answers, AnswerEdges):
-            raise DataError("the answers of this task are numbers in intervals, which are not listed")
-        if isinstance(self.answers, AnswerRange):
-            return AnswerNumbers(range(self.answers.start, self.answers.stop))
-        return AnswerNumbers(self.answers.values)
+        return self.answers.numbers
 
     def with_answers(self, content: bytes) -> Task:
         """Add the external list of answers, whose SHA-256 must match; return the same task."""
@@ -421,48 +382,13 @@ class Task(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True
         """Compute the privacy from the parameters; refuse a task that is weaker than it claims or than `at_most`."""
         return check_promise(self.protocol, most_messages=self.most_messages, at_most=at_most)
 
-    def to_json(self) -> str:
-        """Return the task as a readable file; spaces do not change its id."""
-        return json.dumps(msgspec.to_builtins(self), ensure_ascii=False, indent=2) + "\n"
-
 
 _FORM = inspect.type_info(Task)
 
 
 def read_task(source: str | bytes | Path) -> Task:
     """Read a task from a file, or from its bytes."""
-    if isinstance(source, bytes):
-        return task_of(source)
-    content = file_content(Path(source))
-    try:
-        return task_of(content)
-    except TaskError as error:
-        raise TaskError(f"{Path(source)} is no task that can be used: {error}") from None
-
-
-def file_content(path: Path) -> bytes:
-    """Return the bytes of a file of a task or a series; one that is too long is cut one byte above the limit."""
-    try:
-        with path.open("rb") as file:
-            return file.read(_MOST_BYTES + 1)
-    except (OSError, ValueError) as error:  # a ValueError where the name is not valid
-        raise TaskError(f"the task {path} cannot be read: {getattr(error, 'strerror', None) or error}") from None
-
-
-def strict_json(content: bytes) -> Any:
-    """Read JSON that all parsers read alike: UTF-8, no name twice, whole numbers only."""
-    if len(content) > _MOST_BYTES:
-        raise TaskError(f"it is longer than {_MOST_BYTES:,} bytes")
-    if not content.strip():
-        raise TaskError("it is empty")
-    try:
-        return json.loads(
-            content.decode(), object_pairs_hook=_without_repeats, parse_float=_no_float, parse_constant=_no_float
-        )
-    except TaskError:
-        raise
-    except (ValueError, RecursionError) as error:  # also wrong UTF-8, and numbers of thousands of digits
-        raise TaskError(f"it is not JSON in UTF-8 ({str(error)[:80]})") from None
+    return read_file(source, task_of)
 
 
 def is_series(plain: Any) -> bool:
@@ -486,19 +412,6 @@ def task_of_json(plain: Any) -> Task:
     return task
 
 
-T = TypeVar("T")
-
-
-def converted(plain: Any, kind: type[T]) -> T:
-    """Return JSON of the right form as a record."""
-    try:
-        return msgspec.convert(plain, kind)
-    except msgspec.ValidationError as error:
-        if isinstance(error.__cause__, TaskError):
-            raise error.__cause__ from None
-        raise TaskError(str(error)[:200]) from None
-
-
 def check_longest_report(task: Task) -> None:
     """Refuse a task whose reports nobody could send."""
     if task.longest_report > LONGEST_REPORT:
@@ -506,59 +419,3 @@ def check_longest_report(task: Task) -> None:
             f"a report of this task may have {task.longest_report:,} bytes, and nobody should have to send more than "
             f"{LONGEST_REPORT:,}: use another protocol, or fewer answers"
         )
-
-
-def canonical_bytes(plain: Any) -> bytes:
-    """Return the one spelling of JSON: sorted names, no spaces, UTF-8."""
-    try:
-        return json.dumps(plain, ensure_ascii=False, sort_keys=True, separators=(",", ":"), allow_nan=False).encode()
-    except UnicodeEncodeError:
-        raise TaskError("a text of the task is not valid Unicode: it has an unpaired surrogate") from None
-
-
-def _without_repeats(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    found = dict(pairs)
-    if len(found) != len(pairs):
-        raise TaskError("a name is there twice in one object, so parsers could read it differently")
-    return found
-
-
-def _no_float(text: str) -> Any:
-    raise TaskError(f"numbers in a task are whole, and fractions are text such as 5161/2^13; got {text[:40]}")
-
-
-def read_moment(text: str, name: str) -> datetime:
-    """Read a time as task files have it."""
-    try:
-        moment = datetime.strptime(text, _TIME)
-        if moment.strftime(_TIME) == text:
-            return moment.replace(tzinfo=UTC)
-    except ValueError:
-        pass
-    raise TaskError(f"{name} must be a time in UTC such as 2027-01-31T12:00:00Z; got {text!r:.60}")
-
-
-def moment_in_text(moment: datetime) -> str:
-    """Write a time as in task files."""
-    return moment.astimezone(UTC).strftime(_TIME)
-
-
-__all__ = [
-    "Admission",
-    "AnswerChoices",
-    "AnswerEdges",
-    "AnswerList",
-    "AnswerRange",
-    "AnswerText",
-    "AnswersElsewhere",
-    "Claim",
-    "Named",
-    "Phase",
-    "Place",
-    "RoundOf",
-    "Task",
-    "TextPlan",
-    "moment_in_text",
-    "read_task",
-    "task_of",
-]

@@ -21,7 +21,7 @@ from starlette.routing import Route
 from shuffledp.accounting.strength import MODERATE, STRONG
 from shuffledp.collect.server.cache import BoundedCache
 from shuffledp.collect.task import AnswersElsewhere, Series, SeriesPromise, Task
-from shuffledp.collect.task.schema import kind_of
+from shuffledp.collect.task.answers import kind_of
 from shuffledp.collect.task.task import LONGEST_QUESTION
 from shuffledp.collect.web.assets import NO_STORE, Assets, client_folder, page_response, policy, web_page
 from shuffledp.explain.privacy import Protection
@@ -139,6 +139,8 @@ def _rounds_context(task: Task, series: Series, promise: SeriesPromise) -> dict[
         "how_often": how_often(series.period),
         "closes": series.closes,
         "total": Protection.of(promise.total),
+        "epsilon": series.total_claim.epsilon,
+        "delta": series.total_claim.delta,
         "address": f"/ask/series/{series.name}",
     }
 

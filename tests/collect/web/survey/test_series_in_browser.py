@@ -1,50 +1,139 @@
-"""A visitor in a real browser answers the open round of a series at its one address."""
+"""A visitor in Chromium answers the open round of a series; the device checks the guarantee of all rounds together."""
 
 import time
 from datetime import UTC, datetime
 
 import httpx
 import pytest
+from msgspec.structs import replace
 from tests.collect.chaos import wait_until
 from tests.collect.in_process import served
 from tests.collect.series import small_series
+from tests.collect.web.survey.visitor import visiting
 
 from shuffledp.collect.server.auth import Accepted, hash_of, new_token
 from shuffledp.collect.shuffler.app import make_app
 from shuffledp.collect.shuffler.settings import Served, Settings
 from shuffledp.collect.simulation.processes import free_ports
 from shuffledp.collect.store import open_report_store
+from shuffledp.collect.task.task import Claim
+from shuffledp.explain.rounds import promise_of
+
+pytestmark = pytest.mark.slow
+
+FALSE = Claim("0.5", "0.000001")
+"""A total that the noise for epsilon 1 does not give."""
 
 
-@pytest.mark.slow
-def test_the_open_round_can_be_answered(browser, tmp_path):
-    (port,) = free_ports([0])
-    opens = datetime.fromtimestamp(int(time.time()) - 150_000, tz=UTC)  # round 2 of three is open for hours
-    addresses = (f"http://127.0.0.1:{port}", "http://127.0.0.1:9")
-    kept = small_series(rounds=3, opens=opens, period=100_000, users=500, addresses=addresses)
-    settings = Settings(
-        served=[Served(task=task, position=0, key=kept.keys[0][0]) for task in kept.series.tasks],
-        store=open_report_store(tmp_path / "shuffler.db"),
-        next_servers=Accepted((hash_of(new_token()),)),
-        page=True,
-        owns_store=True,
-        series=[kept.series],
+def shuffler_of(series, kept, folder):
+    """The app of a shuffler with the survey page."""
+    return make_app(
+        Settings(
+            served=[Served(task=task, position=0, key=kept.keys[0][0]) for task in series.tasks],
+            store=open_report_store(folder / "shuffler.db"),
+            next_servers=Accepted((hash_of(new_token()),)),
+            page=True,
+            owns_store=True,
+            series=[series],
+        )
     )
-    second = kept.series.task(2)
-    with served(make_app(settings), port=port) as address:
-        page = browser.new_page()
-        page.goto(f"{address}/ask/series/{kept.series.name}")
-        assert page.url == f"{address}/ask/{second.name}"
-        page.wait_for_selector("#answers label")
-        assert "Round 2 of 3" in page.inner_text("#round")
-        assert "All 3 rounds together: strong protection." in page.inner_text("#all-rounds")
-        page.locator("#answers label").first.click()
-        page.click("#answer button")
-        page.click("#send button")
+
+
+def open_series():
+    """A series whose round 2 of three is open for hours, and the port of its shuffler."""
+    (port,) = free_ports([0])
+    opens = datetime.fromtimestamp(int(time.time()) - 150_000, tz=UTC)
+    addresses = (f"http://127.0.0.1:{port}", "http://127.0.0.1:9")
+    return small_series(rounds=3, opens=opens, period=100_000, users=500, addresses=addresses), port
+
+
+@pytest.fixture(scope="module")
+def running(tmp_path_factory):
+    """A shuffler of a series, and its address."""
+    kept, port = open_series()
+    with served(shuffler_of(kept.series, kept, tmp_path_factory.mktemp("shuffler")), port=port) as address:
+        yield kept.series, address
+
+
+def served_instead(visitor, address, **answer):
+    """Let an address answer something else."""
+    visitor.page.unroute(address)
+    visitor.page.route(address, lambda route: route.fulfill(**answer))
+
+
+def refused(visitor, address):
+    """The reason of a page that asks nothing."""
+    notice = visitor.visit(address, shows="broken").notice("broken")
+    assert not visitor.page.get_by_role("radio").count()
+    assert not visitor.page.locator("#answering-title").is_visible()
+    return notice
+
+
+def test_the_open_round_can_be_answered(browser, running):
+    series, address = running
+    with visiting(browser) as visitor:
+        visitor.visit(f"{address}/ask/series/{series.name}")
+        assert visitor.page.url == f"{address}/ask/{series.task(2).name}"
+        assert "Round 2 of 3" in visitor.page.inner_text("#round")
+        assert "All 3 rounds together: strong protection." in visitor.page.inner_text("#all-rounds")
+        checked = visitor.page.inner_text("#checked")
+        assert checked.endswith("Protection is strong, and strong for all 3 rounds together.")
+        figures = visitor.page.locator("#checked-figures").text_content()
+        assert "For all rounds together it gives delta at most 9.99e-07 at epsilon 1." in figures
+        visitor.page.locator("#answers label").first.click()
+        visitor.make().send()
 
         def waiting():
-            found = [httpx.get(f"{address}/v1/tasks/{task.name}/status") for task in kept.series.tasks]
+            found = [httpx.get(f"{address}/v1/tasks/{task.name}/status") for task in series.tasks]
             return [each.json()["waiting"] for each in found]
 
         wait_until(lambda: waiting() == [0, 1, 0], what="the report")
-        page.close()
+        assert visitor.complaints == []
+
+
+def test_another_file_than_that_of_the_series_is_refused(browser, running):
+    series, address = running
+    for other in (replace(series, question="Which editor do you use?"), series.task(2)):
+        with visiting(browser) as visitor:
+            served_instead(visitor, "**/v1/series/*", body=other.canonical)
+            refused(visitor, f"{address}/ask/{series.task(2).name}")
+            assert visitor.posted == []
+
+
+def test_a_page_with_another_total_than_the_series_is_refused(browser, running):
+    series, address = running
+    page = f"{address}/ask/{series.task(2).name}"
+    honest = httpx.get(page).text
+    changes = [
+        (f'data-total-epsilon="{series.total_claim.epsilon}"', 'data-total-epsilon="0.1"'),
+        (f'data-total-delta="{series.total_claim.delta}"', 'data-total-delta="0.000000001"'),
+        ('data-total-strength="strong"', 'data-total-strength="moderate"'),
+        ('data-rounds="3"', 'data-rounds="2"'),
+        ('data-round="2"', 'data-round="1"'),
+    ]
+    with visiting(browser) as visitor:
+        for true, false in changes:
+            assert true in honest
+            served_instead(visitor, "**/ask/*", body=honest.replace(true, false), content_type="text/html")
+            assert "other figures about all rounds than the series itself" in refused(visitor, page)
+
+
+def test_without_the_file_nothing_is_asked(browser, running):
+    series, address = running
+    with visiting(browser) as visitor:
+        served_instead(visitor, "**/v1/series/*", status=404)
+        visitor.visit(f"{address}/ask/{series.task(2).name}", shows="unavailable")
+        assert not visitor.page.get_by_role("radio").count()
+
+
+def test_a_false_total_is_refused(browser, tmp_path, monkeypatch):
+    """Also if the server states it: the browser composes the rounds itself."""
+    kept, port = open_series()
+    false, promise = replace(kept.series, total_claim=FALSE), promise_of(kept.series)
+    monkeypatch.setattr("shuffledp.collect.web.survey.series_promise", lambda series: promise)
+    with served(shuffler_of(false, kept, tmp_path), port=port) as address, visiting(browser) as visitor:
+        page = f"{address}/ask/{false.task(2).name}"
+        assert "Make my report" in httpx.get(page).text
+        reason = refused(visitor, page)
+        assert "claims delta=1e-06 at epsilon=0.5 for all 3 rounds together, but its parameters give" in reason
+        assert visitor.posted == []

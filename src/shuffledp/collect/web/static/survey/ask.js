@@ -6,6 +6,7 @@ import { showAnswers } from "./answers.js";
 import { CountedJournal, figure, limitOf, onNewLimit, showBudget, whyRefused, wouldFit } from "./budget.js";
 import { checkClaims, checkedInWords } from "./claims.js";
 import { Retrying } from "./retrying.js";
+import { checkRounds } from "./rounds.js";
 import { forgetReport, showReport } from "./showing.js";
 import { follow } from "./standing.js";
 import { show } from "./states.js";
@@ -55,7 +56,7 @@ async function start() {
     const found = await Client.open(new URL(address, location.href), /** @type {object} */ (options));
     if (originOf(found.task) !== location.origin) return show("elsewhere");
     checkClaims(main, found.task, found.promise);
-    checkedInWords(found.promise);
+    checkedInWords(found.promise, await checkRounds(main, found.task));
     await found.loadAnswers();
     checked = { client: found, answers: showAnswers(found.task) };
     retrying.stop();

@@ -4,8 +4,8 @@ import { IndexedDBJournal } from "/client/src/index.js";
 
 /** @typedef {import("/client/src/index.js").Client} Client */
 /** @typedef {{epsilon: number, delta: number, byResults: boolean}} Limit */
-/** @typedef {import("/client/src/budget.js").Use} Use */
-/** @typedef {import("/client/src/spending.js").Spent} Spent */
+/** @typedef {import("/client/src/budget.js").BudgetUse} BudgetUse */
+/** @typedef {import("/client/src/spending.js").AnsweredTask} AnsweredTask */
 
 /** The limit of a visitor who has not set one: together, all answers have moderate protection. @type {Limit} */
 const DEFAULT = { epsilon: 3, delta: 1e-5, byResults: false };
@@ -19,7 +19,7 @@ const field = (id) => /** @type {HTMLInputElement} */ (document.getElementById(i
 /** @param {string} text */
 const number = (text) => Number(text.trim().replace(",", ".") || NaN);
 
-/** @param {Spent} spent */
+/** @param {AnsweredTask} spent */
 const isKnown = ({ spending }) => spending !== null;
 
 /** The journal of this browser. Entries of earlier versions do not say what they spent; they are left out, visibly. */
@@ -47,7 +47,7 @@ export async function limitOf(journal) {
 /**
  * Fills in what this answer uses, and returns the words for an answer that does not fit.
  * @param {Client} client
- * @param {Use} use
+ * @param {BudgetUse} use
  */
 export function showBudget(client, use) {
   const { byResults, delta } = use;
@@ -76,7 +76,7 @@ export function showBudget(client, use) {
 /**
  * Returns the error of an answer that does not fit, with the question that would.
  * @param {Client} client
- * @param {Use} use
+ * @param {BudgetUse} use
  */
 export async function whyRefused(client, use) {
   const spent = await /** @type {CountedJournal} */ (client.journal).spendings();

@@ -21,13 +21,24 @@ export function checkClaims(main, task, { epsilon, delta, strength }) {
   question.textContent = printable(task.question);
 }
 
-/** @param {import("/client/src/promise.js").CheckedPromise} promise */
-export function checkedInWords({ epsilon, reached, strength }) {
+/**
+ * Says what this device has checked.
+ * @param {import("/client/src/promise.js").CheckedPromise} promise
+ * @param {import("./rounds.js").CheckedRounds | null} [total] of all rounds of a series
+ */
+export function checkedInWords({ epsilon, reached, strength }, total = null) {
   const line = /** @type {HTMLElement} */ (document.getElementById("checked"));
-  line.textContent = `Checked on this device: the noise of the task keeps this promise. Protection is ${strength}.`;
-  line.className = strength === "weak" ? "note" : "good";
+  line.textContent =
+    `Checked on this device: the noise of the task keeps this promise. Protection is ${strength}` +
+    `${total ? `, and ${total.strength} for all ${total.rounds.toLocaleString("en")} rounds together` : ""}.`;
+  line.className = [strength, total?.strength].includes("weak") ? "note" : "good";
   const figures = /** @type {HTMLElement} */ (document.getElementById("checked-figures"));
   figures.textContent =
-    `Checked on this device: the noise of the task gives delta at most ${shareAtMost(reached, DIGITS)} ` +
-    `at epsilon ${epsilon}.`;
+    `Checked on this device: the noise of the task gives ${bound({ epsilon, reached })}.` +
+    `${total ? ` For all rounds together it gives ${bound(total)}.` : ""}`;
+}
+
+/** @param {{epsilon: number, reached: number}} promise */
+function bound({ epsilon, reached }) {
+  return `delta at most ${shareAtMost(reached, DIGITS)} at epsilon ${epsilon}`;
 }

@@ -44,7 +44,7 @@ MUTANTS = (
     Mutant(
         name="a-choice-counted-twice",
         harm="A choice that is given twice counts twice, which the curve does not cover, or its person cannot report.",
-        target="shuffledp.collect.task.several:AnswerChoices.bins_of",
+        target="shuffledp.collect.task.answers:AnswerChoices.bins_of",
         pattern="sorted(found - {none}) or [none]",
         replacement="sorted(one for one in map(self.numbers.bin_of, choices) if one != none) or [none]",
         tests=(f"{_VALUES}::test_bins_of_choices",),
@@ -52,7 +52,7 @@ MUTANTS = (
     Mutant(
         name="more-choices-than-allowed",
         harm="A person with too many choices cannot report, which reveals something about them.",
-        target="shuffledp.collect.task.several:AnswerChoices.row_of",
+        target="shuffledp.collect.task.answers:AnswerChoices.row_of",
         pattern="chosen.size > self.most",
         replacement="chosen.size > self.most + 1",
         tests=(f"{_VALUES}::test_everybody_reports_the_same_number_of_values",),
@@ -60,7 +60,7 @@ MUTANTS = (
     Mutant(
         name="the-first-choices-reported",
         harm="Of too many choices the first ones are reported, so later answers are counted too rarely.",
-        target="shuffledp.collect.task.several:AnswerChoices.row_of",
+        target="shuffledp.collect.task.answers:AnswerChoices.row_of",
         pattern="np.sort(generator(rng).choice(chosen, size=self.most, replace=False))",
         replacement="chosen[: self.most]",
         tests=(f"{_VALUES}::test_of_too_many_choices_every_subset_is_equally_likely",),
@@ -68,7 +68,7 @@ MUTANTS = (
     Mutant(
         name="no-number-is-not-counted",
         harm="A client fails for an answer that is no number, so not reporting reveals it.",
-        target="shuffledp.collect.task.several:AnswerEdges.bin_of",
+        target="shuffledp.collect.task.answers:AnswerEdges.bin_of",
         pattern="number = None",
         replacement="number = int(answer)",
         tests=(f"{_VALUES}::test_intervals_of_numbers",),

@@ -1,0 +1,275 @@
+"""`shuffledp up`: a whole collection on one machine."""
+
+from __future__ import annotations
+
+import shlex
+from contextlib import suppress
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+from shuffledp.cli import options as given
+from shuffledp.cli.answers import ChooseUpTo, Edges, Quantiles, check_sets, number_answers
+from shuffledp.cli.options import (
+    PLACE,
+    flag,
+    lines_of,
+    option,
+    shortened,
+    tasks_from_options,
+    text_choices,
+    whole_number,
+)
+from shuffledp.cli.output import print_json, print_note, print_sentence, print_title
+from shuffledp.errors import ParameterError
+from shuffledp.formatting import counted, epsilon_delta
+
+if TYPE_CHECKING:
+    from shuffledp.collect.simulation.one_machine import OneMachine, Outcome
+
+EXAMPLE = "shuffledp up --people 2000 --once"
+_ASKED = "Question and people"
+
+
+def up(
+    people: Annotated[int, option("NUMBER", "Number of simulated people; 0 for none.", parser=whole_number)] = 2_000,
+    users: Annotated[
+        int | None, option("NUMBER", "Reports per batch; default: all people.", parser=whole_number)
+    ] = None,
+    once: Annotated[bool, flag("--once", "Stop after the release instead of waiting for Ctrl-C.")] = False,
+    question: Annotated[
+        str | None, option("WORDS", "Your own question; needs --answers or --free-text.", panel=_ASKED)
+    ] = None,
+    answers: Annotated[
+        str | None,
+        option("LIST", "Its answers: tea,coffee,neither; with --free-text what simulated people type.", panel=_ASKED),
+    ] = None,
+    answers_file: Annotated[
+        Path | None,
+        option("FILE", "What simulated people type, one text per line; needs --free-text.", panel=_ASKED),
+    ] = None,
+    edges: Edges = None,
+    quantiles: Quantiles = None,
+    choose_up_to: ChooseUpTo = None,
+    free_text: given.FreeText = None,
+    alphabet: given.Alphabet = None,
+    pieces: given.Pieces = None,
+    normalise: given.Normalise = None,
+    levels: given.Levels = None,
+    width: given.Width = None,
+    pace: Annotated[
+        str | None,
+        option(
+            "NUMBER",
+            "Simulated people per second after the release; default: a batch in a minute or two.",
+            panel=_ASKED,
+        ),
+    ] = None,
+    rounds: Annotated[
+        int | None,
+        option("NUMBER", "Ask in this number of rounds, and show the trend.", panel=_ASKED, parser=whole_number),
+    ] = None,
+    period: Annotated[
+        str | None, option("LENGTH", "Length of a round, such as 20s; default: enough for all people.", panel=_ASKED)
+    ] = None,
+    shufflers: Annotated[
+        int, option("NUMBER", "Number of shufflers in the chain.", panel=PLACE, parser=whole_number)
+    ] = 1,
+    port: Annotated[
+        int | None, option("NUMBER", "Port of the analyzer; default: a free one.", panel=PLACE, parser=whole_number)
+    ] = None,
+    folder: Annotated[
+        Path | None,
+        option(
+            "FOLDER",
+            "An empty folder to keep keys, stores and logs; default: a temporary one.",
+            panel=PLACE,
+        ),
+    ] = None,
+    explain: given.Explain = False,
+    json: given.Json = False,
+) -> None:
+    """Run a whole collection on one machine: shufflers, analyzer and simulated people.
+
+    Creates keys and a task, starts the servers on 127.0.0.1, sends reports of
+    simulated people, and prints the release. The servers then stay up, so that
+    you can answer in a browser and watch the results. Ctrl-C stops everything
+    and removes temporary files.
+
+    With --free-text 16 people type their home page, which nobody listed.
+    With --rounds 4 the same people are asked four times and change their
+    answers; the guarantee holds for all rounds together.
+    """
+    from shuffledp.cli.options import length_of
+    from shuffledp.cli.progress import ProgressBar
+    from shuffledp.collect.simulation.one_machine import OneMachine
+    from shuffledp.collect.simulation.people import Question
+
+    per_second = None if pace is None else _per_second(pace)
+    if once and not people:
+        raise ParameterError("--once needs simulated people: leave out --once, or set --people above 0")
+    if rounds is not None and pace is not None:
+        raise ParameterError("--pace is for one round: leave out --pace or --rounds")
+    if once and pace is not None:
+        raise ParameterError("--pace applies after the release, where --once stops: leave out one of them")
+    choices = text_choices(free_text, alphabet=alphabet, pieces=pieces, normalise=normalise, levels=levels, width=width)
+    with tasks_from_options():
+        typed = None if answers_file is None else list(lines_of(answers_file, "the answers "))
+        listed = None if answers is None else [each.strip() for each in answers.split(",")]
+        check_sets(
+            edges=edges,
+            quantiles=quantiles,
+            choose_up_to=choose_up_to,
+            listed=edges is None and choices is None,
+            needs="--answers",
+        )
+        numbers = None if edges is None else number_answers(edges, quantiles)
+        machine = OneMachine(
+            people=people,
+            users=users,
+            question=Question.of(
+                question, listed, texts=choices, typed=typed, numbers=numbers, choose_up_to=choose_up_to
+            ),
+            pace=per_second,
+            shufflers=shufflers,
+            port=port,
+            folder=folder,
+            rounds=rounds,
+            period=None if period is None else int(length_of(period, name="period").total_seconds()),
+            takes_long=lambda: print_note("stopping"),
+        )
+    with machine:
+        print_note(f"Results will be at {machine.results}")
+        if rounds is not None:
+            _show_rounds(machine, explain=explain, as_json=json)
+            if not once:
+                _stay_up(machine)
+            return
+        outcome = None
+        with ProgressBar() as progress:
+            if people:
+                outcome = machine.run(progress)
+            else:
+                machine.wait_for_servers(progress)
+        if outcome is not None:
+            _show_machine(machine, outcome, explain=explain, as_json=json)
+        elif json:
+            print_json(
+                {
+                    "task": machine.task.name,
+                    "page": machine.page,
+                    "results": machine.results,
+                    "operator": machine.operator,
+                }
+            )
+        if not once:
+            _invite(machine, outcome)
+            with suppress(KeyboardInterrupt):
+                machine.watch()
+
+
+def _show_rounds(machine: OneMachine, *, explain: bool, as_json: bool) -> None:
+    """Print the release of every round, and then what changed between the rounds."""
+    from shuffledp.cli.progress import ProgressBar
+    from shuffledp.cli.release_output import publish
+    from shuffledp.cli.trend import show_trend
+    from shuffledp.explain.rounds import how_often
+    from shuffledp.release.trend import Trend
+    from shuffledp.release.trend_files import to_dict
+
+    series = machine.series
+    assert series is not None
+    print_note(
+        f"{series.rounds} rounds, {how_often(series.period)}. All rounds together: "
+        f"{epsilon_delta(series.total.epsilon, series.total.delta)}; one round: "
+        f"{epsilon_delta(series.guarantee.epsilon, series.guarantee.delta)}."
+    )
+    outcomes: list[Outcome] = []
+    with ProgressBar() as progress:
+        for outcome in machine.run_rounds(progress):
+            outcomes.append(outcome)
+            if not as_json:
+                print_title(f"Round {len(outcomes)} of {series.rounds}")
+                publish(outcome.release, out=[], top=None, as_json=False, explain=explain)
+    trend = Trend.of([outcome.release for outcome in outcomes], rounds=series.rounds)
+    if as_json:
+        each = [_plain(machine, outcome) for outcome in outcomes]
+        for number, one in enumerate(each, 1):
+            one["task"] = series.task(number).name
+        print_json({"series": series.name, "rounds": each, "trend": to_dict(trend)})
+        return
+    show_trend(trend, top=None, explain=explain, since=None)
+
+
+def _stay_up(machine: OneMachine) -> None:
+    """Print the addresses, and wait for an interrupt: all rounds are over."""
+    print_note(f"Results:              {machine.results}")
+    print_note(f"Operator's console:   {machine.operator} (token: {quoted(machine.operator_token.resolve())})")
+    print_note("All rounds are over. Ctrl-C stops everything.")
+    with suppress(KeyboardInterrupt):
+        machine.watch()
+
+
+def _per_second(text: str) -> float:
+    """Parse a number of people; its range is checked by the library."""
+    try:
+        return float(text)
+    except ValueError:
+        raise ParameterError(f"pace must be a number of people per second, got {shortened(text)}") from None
+
+
+def _invite(machine: OneMachine, outcome: Outcome | None) -> None:
+    """Print the addresses, then how to answer and how to stop."""
+    waiting = 0 if outcome is None else outcome.waiting
+    print_note(f"Answer in a browser:  {machine.page}")
+    print_note(f"Results:              {machine.results}")
+    print_note(f"Operator's console:   {machine.operator} (token: {quoted(machine.operator_token.resolve())})")
+    command = f"shuffledp send --task {quoted(machine.task_file.resolve())} --value {quoted(machine.an_answer)}"
+    print_note(f"Answer in a terminal: {command}")
+    coming = f", and about {machine.pace:.2g} simulated people arrive per second" if machine.pace else ""
+    needed = counted(machine.users - waiting, "more report")
+    print_note(f"The next batch needs {needed}{coming}. Ctrl-C stops everything.")
+    for warning in machine.warnings:
+        print_note(f"Warning: {warning}.")
+
+
+def quoted(word: object) -> str:
+    """Quote a word for a shell."""
+    return shlex.quote(str(word))
+
+
+def _show_machine(machine: OneMachine, outcome: Outcome, *, explain: bool, as_json: bool) -> None:
+    from shuffledp.cli.release_output import publish
+
+    if as_json:
+        print_json(_plain(machine, outcome))
+        return
+    publish(outcome.release, out=[], top=None, as_json=False, explain=explain)
+    reported = counted(outcome.people_in_release, "person", things="people")
+    batches = counted(outcome.batches, "batch", things="batches")
+    waiting = f" {outcome.waiting:,} wait for the next batch of {machine.users:,}." if outcome.waiting else ""
+    print_sentence("")
+    print_sentence(
+        f"{outcome.acknowledged:,} of {outcome.people:,} simulated people reported; the release counts {reported} in "
+        f"{batches}, {outcome.seconds:.1f} seconds after the first report.{waiting}"
+    )
+    if explain:
+        print_sentence("The servers only saw encrypted messages with noise.")
+
+
+def _plain(machine: OneMachine, outcome: Outcome) -> dict[str, Any]:
+    import json
+
+    release = json.loads(outcome.release.to_json())
+    return {
+        "task": machine.task.name,
+        "people": outcome.people,
+        "acknowledged": outcome.acknowledged,
+        "people_in_release": outcome.people_in_release,
+        "batches": outcome.batches,
+        "waiting": outcome.waiting,
+        "refused": dict(outcome.refused),
+        "guarantee": release["guarantee"],
+        "estimate": release["histogram"],
+        "warnings": release["warnings"],
+        "seconds": outcome.seconds,
+    }

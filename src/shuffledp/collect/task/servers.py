@@ -1,0 +1,93 @@
+"""The servers of a task: their addresses, and their public keys for this task."""
+
+from __future__ import annotations
+
+import re
+from ipaddress import IPv4Address, IPv6Address
+from urllib.parse import urlsplit
+
+import msgspec
+
+from shuffledp.collect.crypto.hpke import is_public_key
+from shuffledp.collect.task.public_file import is_hexadecimal
+from shuffledp.errors import TaskError
+
+MOST_SHUFFLERS = 8
+"""Each makes every message 48 bytes longer, and more do not add trust."""
+
+_NAME = re.compile(r"(?!xn--)[a-z0-9_-]+(\.(?!xn--)[a-z0-9_-]+)*\.?", re.IGNORECASE)
+"""A host name in characters that all URL parsers treat alike. Parts that begin with xn-- stand for other letters, and
+parsers differ in which they allow."""
+
+_NUMBER = re.compile(r"[0-9]+|0[xX][0-9a-fA-F]*")
+"""The last part of a host that browsers take for an IPv4 address, in one of its many spellings."""
+
+
+class Place(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """A server: its address, and its public key for this task as 64 hexadecimal digits."""
+
+    address: str
+    key: str
+
+    @property
+    def public_bytes(self) -> bytes:
+        """The public key."""
+        return bytes.fromhex(self.key)
+
+    def check(self, name: str) -> None:
+        """Refuse a wrong address or key."""
+        check_address(self.address, name)
+        if not is_hexadecimal(self.key):
+            raise TaskError(f"the key of {name} must be 64 hexadecimal digits, in small letters")
+        if not is_public_key(self.public_bytes):
+            raise TaskError(f"the key of {name} is no public key")
+
+
+class Servers(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """The servers of a round, with their keys; the shufflers are in the order of the chain."""
+
+    shufflers: list[Place]
+    analyzer: Place
+
+
+def check_places(shufflers: list[Place], analyzer: Place) -> None:
+    """Refuse servers with wrong addresses or keys, or two with the same key."""
+    if not 1 <= len(shufflers) <= MOST_SHUFFLERS:
+        raise TaskError(f"a task needs 1 to {MOST_SHUFFLERS} shufflers, got {len(shufflers)}")
+    for at, place in enumerate(shufflers):
+        place.check(f"shuffler {at + 1}")
+    analyzer.check("the analyzer")
+    keys = [place.key for place in (*shufflers, analyzer)]
+    if len(set(keys)) != len(keys):
+        raise TaskError("two servers of the task have the same key: its owner could undo the mixing")
+
+
+def check_address(address: str, name: str) -> None:
+    """Refuse text that is no address of a server or of a file on one, or that parsers could read differently."""
+    try:
+        parts = urlsplit(address)
+        usable = parts.scheme in ("http", "https") and parts.hostname and parts.port != 0
+    except ValueError:  # such as a port that is not a number
+        usable = False
+    if not usable or parts.query or parts.fragment or not address.isascii() or not address.isprintable():
+        raise TaskError(f"the address of {name} must be such as https://host:port; got {address!r:.80}")
+    if parts.username is not None or parts.password is not None:
+        raise TaskError(f"the address of {name} must not hold a name or a password: everybody reads it")
+    if " " in address or "\\" in address:
+        raise TaskError(f"the address of {name} must not have spaces or backslashes; got {address!r:.80}")
+    if not _is_host(parts.hostname or "", in_brackets=parts.netloc.startswith("[")):
+        raise TaskError(
+            f"the host in the address of {name} must be a name of letters, digits, - and _, without xn--, or an IP "
+            f"address in its usual spelling; got {address!r:.80}"
+        )
+
+
+def _is_host(host: str, *, in_brackets: bool) -> bool:
+    try:
+        if in_brackets:
+            return "%" not in host and bool(IPv6Address(host))
+        if _NUMBER.fullmatch(host.removesuffix(".").rpartition(".")[2]):
+            return bool(IPv4Address(host))
+    except ValueError:
+        return False
+    return bool(_NAME.fullmatch(host))
