@@ -157,15 +157,17 @@ def answer_of(values: Sequence[str], task: Task) -> Any:
 
 def _show_receipt(client: Client, receipt: Receipt) -> None:
     if receipt.state == "already sent":
-        print_sentence("You have already answered this task. Nothing was sent, and this answer was not used.")
+        asked = "task" if client.series is None else "round"
+        print_sentence(f"You have already answered this {asked}. Nothing was sent, and this answer was not used.")
         return
     whose = "Your earlier report" if receipt.made_before else "Your report"
     print_sentence(f"{whose} was accepted: {receipt.bytes:,} bytes, in {receipt.milliseconds:,.0f} ms.")
     if receipt.made_before:
         print_sentence("The answer that you gave now was not used: a second randomized answer would weaken privacy.")
-    promise = client.promise
+    promise, asked = client.promise, "task" if client.series is None else "series"
     print_sentence(
-        f"Guarantee: {epsilon_delta(promise.epsilon, promise.delta)}, verified from the parameters of the task."
+        f"Guarantee{_together(client)}: {epsilon_delta(promise.epsilon, promise.delta)}, verified from the parameters "
+        f"of the {asked}."
     )
 
 

@@ -307,7 +307,10 @@ class OneMachine:
 
     def _wait_for_release(self, people: int, progress: Progress) -> Release:
         if not people:
-            raise DataError(f"too few reports were accepted for a batch of {self.users} people: nothing is released")
+            hint = "" if self.series is None else ". If the round was over too early, give a longer --period"
+            raise DataError(
+                f"too few reports were accepted for a batch of {self.users} people: nothing is released{hint}"
+            )
         progress("mixing and counting", 0.0)
         found: list[Release] = []
 
