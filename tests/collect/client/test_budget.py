@@ -71,7 +71,7 @@ def test_mixed_answers_are_composed_exactly(tmp_path):
     answered = [small_task(**more).task for more in KINDS.values()]
     for task in answered:
         Client(task, journal=tmp_path).report("a")
-    total = Total(budget.known(Journal(tmp_path).spendings()).values())
+    total = Total(budget.spendings_by_task(Journal(tmp_path).spendings()).values())
     limits = LimitCost.of_all(LimitCost.of(task.protocol, task.most_messages) for task in answered)
     by_hand = composed([task.protocol.privacy for task in answered])
     for epsilon in (0.0, 1.0, 2.5):
