@@ -31,8 +31,8 @@ MUTANTS = (
         name="series-redrawn-once",
         harm="Sampling again is counted in one round only.",
         target="shuffledp.collect.task.series:Series.delta_of",
-        pattern=".times(rounds)",
-        replacement=".times(1)",
+        pattern="LimitCost.of(self.protocol, self.most_messages).times(rounds)",
+        replacement="LimitCost.of(self.protocol, self.most_messages)",
         tests=("tests/collect/task/test_series_guarantee.py::test_sampling_again_counts_in_every_round",),
     ),
     Mutant(

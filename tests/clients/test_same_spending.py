@@ -7,6 +7,7 @@ import pytest
 
 from shuffledp.collect.task import read_task
 from shuffledp.collect.task.spending import Spending
+from shuffledp.protocols.shuffled_histogram import chance_of_more
 from tests.clients.running import VECTORS
 from tests.clients.scripts import run_script
 
@@ -37,5 +38,5 @@ def test_both_record_the_same_spending_of_every_kind_of_task():
         assert made["valid"]
         assert made["spending"] | {"day": spending.day} == msgspec.to_builtins(spending)
         assert made["delta"] == pytest.approx(spending.curve.delta(task.guarantee.epsilon), rel=1e-9)
-        assert made["chance"] == pytest.approx(spending.redrawn, rel=1e-9)
+        assert made["chance"] == pytest.approx(chance_of_more(task.protocol, task.most_messages), rel=1e-9)
     assert kinds == {"list", "range", "listed-at", "text", "numbers", "choices"}
