@@ -140,6 +140,8 @@ def up(
     with machine:
         print_note(f"Results will be at {machine.results}")
         if rounds is not None:
+            print_note(f"Answer while a round is open: {machine.page}")
+            _note_command(machine)
             _show_rounds(machine, explain=explain, as_json=json)
             if not once:
                 _stay_up(machine)
@@ -223,8 +225,7 @@ def _invite(machine: OneMachine, outcome: Outcome | None) -> None:
     print_note(f"Answer in a browser:  {machine.page}")
     print_note(f"Results:              {machine.results}")
     print_note(f"Operator's console:   {machine.operator} (token: {quoted(machine.operator_token.resolve())})")
-    command = f"shuffledp send --task {quoted(machine.task_file.resolve())} --value {quoted(machine.an_answer)}"
-    print_note(f"Answer in a terminal: {command}")
+    _note_command(machine)
     coming = f", and about {machine.pace:.2g} simulated people arrive per second" if machine.pace else ""
     needed = counted(machine.users - waiting, "more report")
     print_note(f"The next batch needs {needed}{coming}. Ctrl-C stops everything.")
@@ -273,3 +274,8 @@ def _plain(machine: OneMachine, outcome: Outcome) -> dict[str, Any]:
         "warnings": release["warnings"],
         "seconds": outcome.seconds,
     }
+
+
+def _note_command(machine: OneMachine) -> None:
+    command = f"shuffledp send --task {quoted(machine.task_file.resolve())} --value {quoted(machine.an_answer)}"
+    print_note(f"Answer in a terminal: {command}")
