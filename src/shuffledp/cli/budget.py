@@ -53,7 +53,7 @@ def budget(
 
     Exit codes: 0 shown; 2 wrong option; 3 a file cannot be used.
     """
-    from shuffledp.collect.client.budget import history, limit_of
+    from shuffledp.collect.client.budget import history, new_limit
     from shuffledp.collect.client.journal import Journal
     from shuffledp.collect.task import read_task
 
@@ -64,9 +64,7 @@ def budget(
         if journal is not None and not journal.is_dir():
             raise DataError(f"there is no journal {journal}: give the folder of shuffledp send --journal")
     else:
-        wanted = limit_of(opened, parse_pair("limit", limit), by_results=by_results)
-        assert wanted is not None
-        opened.store_limit(wanted)
+        opened.store_limit(new_limit(parse_pair("limit", limit), by_results=by_results))
         note_written(opened.folder / "budget.json")
     for file in task or []:
         added = opened.describe(read_task(file))

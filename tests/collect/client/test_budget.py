@@ -151,7 +151,7 @@ def test_the_task_that_is_said_to_fit_does(tmp_path):
     limited(first, tmp_path).report("dark")
     with pytest.raises(AnswerBudgetError, match="one more task with epsilon up to") as no:
         limited(second, tmp_path, (1.0, 1e-5)).report("dark")
-    assert "at delta 1e-6 would fit" in str(no.value)
+    assert "at delta 1e-6 and one value per person would fit" in str(no.value)
     limited(small_task(epsilon=no.value.fits, users=10_000).task, tmp_path, (1.0, 1e-5)).report("dark")
 
 
@@ -166,10 +166,62 @@ def test_nothing_fits_any_more(tmp_path):
 def test_an_answered_task_spends_nothing_more(tmp_path, shuffler):
     (task,) = tasks(1, addresses=(shuffler.address, "http://127.0.0.1:9"))
     report = limited(task, tmp_path).report("dark")
+    again = limited(task, tmp_path)
+    assert again.spending.before == again.spending.after
+    assert again.report("light") == report
+    assert again.send("light").state == "sent"
     strict = limited(task, tmp_path, (0.1, 1e-9))
-    assert strict.spending.before == strict.spending.after
-    assert strict.report("light") == report
-    assert strict.send("light").state == "sent"
+    assert strict.spending.within
+    assert strict.send("light").state == "already sent"
+
+
+def test_a_report_made_before_is_not_sent_over_the_limit(tmp_path, shuffler):
+    (task,) = tasks(1, addresses=(shuffler.address, "http://127.0.0.1:9"))
+    report = Client(task, journal=tmp_path).report("dark")
+    before = Journal(tmp_path).path(task).read_bytes()
+    strict = limited(task, tmp_path, (0.5, 1e-5))
+    assert not strict.spending.within
+    words = r"made before and not sent, .* over your limit of epsilon 0\.5 at delta 1e-5: 0\.851 is used.* a higher limit"
+    for attempt in (strict.report, strict.send):
+        with pytest.raises(AnswerBudgetError, match=words):
+            attempt("dark")
+    assert shuffler.bodies == []
+    assert [path.read_bytes() for path in tmp_path.iterdir()] == [before]
+    assert limited(task, tmp_path).report("light") == report
+    assert limited(task, tmp_path).send("light").state == "sent"
+
+
+def test_a_report_of_the_first_version_is_checked_too(tmp_path, shuffler):
+    (task,) = tasks(1, addresses=(shuffler.address, "http://127.0.0.1:9"))
+    Client(task, journal=tmp_path).report("dark")
+    first_version(tmp_path, task)
+    with pytest.raises(AnswerBudgetError, match="made before and not sent"):
+        limited(task, tmp_path, (0.5, 1e-5)).send("dark")
+    assert limited(task, tmp_path).send("dark").state == "sent"
+
+
+def test_a_limit_that_is_stored_meanwhile_holds(tmp_path):
+    first, second = tasks(2)
+    without, stored = Client(first, journal=tmp_path), Budget(population="me", epsilon=0.5, delta=1e-5)
+    Journal(tmp_path).store_limit(stored)
+    with pytest.raises(AnswerBudgetError):
+        without.report("dark")
+    wide = Client(second, journal=tmp_path)
+    Journal(tmp_path).store_limit(Budget(population="me", epsilon=1, delta=1e-5))
+    wide.report("dark")
+    assert wide.limit.epsilon == 1
+
+
+def test_a_given_limit_keeps_the_stored_by_results(tmp_path):
+    first, second = tasks(2)
+    Journal(tmp_path).store_limit(Budget(population="me", epsilon=3, delta=1e-5, by_results=True))
+    limited(first, tmp_path, (1.6, 1e-5)).report("dark")
+    answering = limited(second, tmp_path, (1.6, 1e-5))
+    assert answering.limit.by_results
+    with pytest.raises(AnswerBudgetError, match="whatever noise is chosen by results"):
+        answering.report("dark")
+    Journal(tmp_path).store_limit(Budget(population="me", epsilon=3, delta=1e-5, by_results=False))
+    answering.report("dark")
 
 
 @pytest.mark.parametrize("state", ["ready", "sent", "refused"])

@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 import secrets
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -64,7 +64,8 @@ class BudgetUse(ShortRepr):
     """What one answer uses of a limit: the epsilons of all answers `before` and `after` it, at the limit's delta.
 
     `reached` is the delta of all answers at the limit's epsilon, counted as the limit requires. `before` equals `after`
-    for a task that is answered already. `unfinished` is the number of other tasks that a client began to answer and did
+    for a task that has a report already. A report that was sent or refused is always `within`; one that was made and
+    not sent is so only if all answers together are; `made` covers both. `unfinished` is the number of other tasks that a client began to answer and did
     not finish; they count as spent.
     """
 
@@ -74,6 +75,7 @@ class BudgetUse(ShortRepr):
     reached: float
     within: bool
     unfinished: int = 0
+    made: bool = False
 
     @property
     def uses(self) -> float:
@@ -87,12 +89,21 @@ class BudgetUse(ShortRepr):
 
 
 def limit_of(journal: Journal, budget: Any, *, by_results: bool = False) -> Budget | None:
-    """Return the limit that applies: the given (epsilon, delta), else the stored one, else None."""
-    if budget is None:
-        stored = journal.limit
-        if stored is None and by_results:
+    """Return the limit that applies: the given (epsilon, delta), else the stored one, else None.
+
+    A stored `by_results` holds for a given limit as well.
+    """
+    chosen = None if budget is None else new_limit(budget, by_results=by_results)
+    stored = journal.limit
+    if stored is None:
+        if chosen is None and by_results:
             raise ParameterError("by_results needs a budget, given or stored")
-        return stored and replace(stored, by_results=stored.by_results or by_results)
+        return chosen
+    return replace(chosen or stored, by_results=stored.by_results or by_results)
+
+
+def new_limit(budget: Any, *, by_results: bool = False) -> Budget:
+    """Return a given (epsilon, delta) as a limit."""
     try:
         epsilon, delta = budget
         return Budget(population=OWNER, epsilon=float(epsilon), delta=float(delta), by_results=by_results)
@@ -132,27 +143,31 @@ def use_of(journal: Journal, task: Task, limit: Budget) -> BudgetUse:
 def _use(spent: list[AnsweredTask], task: Task, limit: Budget) -> tuple[BudgetUse, Total]:
     found = known(spent)
     states = {one.task: one.state for one in spent}
-    answered = states.get(task.name) not in (None, "claimed")
+    state = states.get(task.name)
+    made, past = state not in (None, "claimed"), state in ("sent", "refused")
     others = Total(found[name] for name in found if name != task.name)
     total = Total([found.get(task.name) or Spending.of(task), *(found[name] for name in found if name != task.name)])
     after = total.epsilon(limit.delta)
     use = BudgetUse(
-        before=after if answered else others.epsilon(limit.delta),
+        before=after if made else others.epsilon(limit.delta),
         after=after,
         limit=limit,
         reached=total.reached(limit),
-        within=answered or total.within(limit),
+        within=past or total.within(limit),
         unfinished=sum(state == "claimed" for name, state in states.items() if name != task.name),
+        made=made,
     )
     return use, others
 
 
 @contextmanager
-def claimed(journal: Journal, task: Task, limit: Budget | None) -> Iterator[None]:
+def claimed(journal: Journal, task: Task, current: Callable[[], Budget | None]) -> Iterator[None]:
     """Reserve the privacy of an answer in the journal while its report is made; refuse an answer over the limit.
 
-    The claim is written before the total is read. So of two clients that begin at once at least one sees both.
+    `current` returns the limit that holds now. The claim is written before the total is read. So of two clients that
+    begin at once at least one sees both.
     """
+    limit = current()
     if limit is None:
         yield
         return
@@ -186,10 +201,12 @@ def _claim_within(journal: Journal, task: Task, limit: Budget) -> Path:
 def _refusal(use: BudgetUse, others: Total, task: Task) -> AnswerBudgetError:
     """Return the error for an answer that does not fit, with the epsilon of a task that would."""
     limit, delta = use.limit, task.guarantee.delta
+    if use.made:
+        return _refusal_of_ready(use)
     fits = fitting(limit, others, delta=delta)
     begun = f" (with {counted(use.unfinished, 'answer')} that a client began and did not finish)"
     used = share_at_most(use.before, digits=3) + " is used" + (begun if use.unfinished else "")
-    at = f"at delta {privacy_figure(delta)}"
+    at = f"at delta {privacy_figure(delta)} and one value per person"
     would = (
         f"no task with epsilon {smallest_epsilon(limit):g} or more fits {at}"
         if fits is None
@@ -205,6 +222,21 @@ def _refusal(use: BudgetUse, others: Total, task: Task) -> AnswerBudgetError:
         f"this answer is over your limit of epsilon {privacy_figure(limit.epsilon)} at delta "
         f"{privacy_figure(limit.delta)}: {used}, {total}. Nothing was sent; {would}",
         fits=fits,
+        before=use.before,
+        after=use.after,
+    )
+
+
+def _refusal_of_ready(use: BudgetUse) -> AnswerBudgetError:
+    """Return the error for a report that was made before and must not be sent."""
+    limit = use.limit
+    begun = f", with {counted(use.unfinished, 'answer')} that a client began and did not finish"
+    return AnswerBudgetError(
+        f"a report for this task was made before and not sent, and all your answers together are over your limit of "
+        f"epsilon {privacy_figure(limit.epsilon)} at delta {privacy_figure(limit.delta)}: "
+        f"{share_at_most(use.after, digits=3)} is used{begun if use.unfinished else ''}. Nothing was sent; the report "
+        "is kept, and a higher limit allows it",
+        fits=None,
         before=use.before,
         after=use.after,
     )
@@ -230,7 +262,7 @@ class History(ShortRepr):
 
     epsilon    of all answers together, at `delta`: the limit's, or 1e-5; None if it is unknown
     reached    the delta that counts against the limit, at its epsilon; None without a limit, or if it is unknown
-    fits       the largest epsilon of one more task with `fits_delta`; None if none fits or it is unknown
+    fits       the largest epsilon of one more task with `fits_delta` and one value per person; None if none fits or it is unknown
     described  whether the parameters of all answers are known, and so the total is
     """
 
