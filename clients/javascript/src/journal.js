@@ -51,9 +51,9 @@ const STATES = ["ready", "sent", "refused"];
 /**
  * Reserves the privacy of an answer. The claim is durable before `judge` sees all spendings, itself included, or both
  * are one transaction: so two clients at once cannot both miss the other. Returns a function that withdraws the claim,
- * or null if the answer is over the limit.
- * @typedef {(task: string, spending: Spending, judge: (spent: AnsweredTask[]) => {within: boolean, unfinished: number}) =>
- *   Promise<(() => Promise<void>) | null>} Reserve
+ * or null if the answer is over the limit. `judge` gets the limit that is stored by then as well; null if there is none.
+ * @typedef {(spent: AnsweredTask[], stored?: Limit | null) => {within: boolean, unfinished: number}} Judge
+ * @typedef {(task: string, spending: Spending, judge: Judge) => Promise<(() => Promise<void>) | null>} Reserve
  */
 
 /**

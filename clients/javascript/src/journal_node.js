@@ -153,7 +153,7 @@ export class FolderJournal {
       const claim = await this.#claim(task, spending);
       let judged;
       try {
-        judged = judge(await this.spendings());
+        judged = judge(await this.spendings(), await this.limit());
       } catch (error) {
         await this.#withdraw(claim);
         throw error;

@@ -181,7 +181,7 @@ def test_a_report_made_before_is_not_sent_over_the_limit(tmp_path, shuffler):
     before = Journal(tmp_path).path(task).read_bytes()
     strict = limited(task, tmp_path, (0.5, 1e-5))
     assert not strict.spending.within
-    words = r"made before and not sent, .* over your limit of epsilon 0\.5 at delta 1e-5: 0\.851 is used.* a higher limit"
+    words = r"made before and not sent, .* your limit of epsilon 0\.5 at delta 1e-5: 0\.851 is used.* a higher limit"
     for attempt in (strict.report, strict.send):
         with pytest.raises(AnswerBudgetError, match=words):
             attempt("dark")

@@ -64,9 +64,9 @@ class BudgetUse(ShortRepr):
     """What one answer uses of a limit: the epsilons of all answers `before` and `after` it, at the limit's delta.
 
     `reached` is the delta of all answers at the limit's epsilon, counted as the limit requires. `before` equals `after`
-    for a task that has a report already. A report that was sent or refused is always `within`; one that was made and
-    not sent is so only if all answers together are; `made` covers both. `unfinished` is the number of other tasks that a client began to answer and did
-    not finish; they count as spent.
+    for a task that has a report already (`made`). A report that was sent or refused is always `within`; one that was
+    not sent is so only if all answers together are. `unfinished` is the number of other tasks that a client began to
+    answer and did not finish; they count as spent.
     """
 
     before: float
@@ -144,7 +144,8 @@ def _use(spent: list[AnsweredTask], task: Task, limit: Budget) -> tuple[BudgetUs
     found = known(spent)
     states = {one.task: one.state for one in spent}
     state = states.get(task.name)
-    made, past = state not in (None, "claimed"), state in ("sent", "refused")
+    made = state not in (None, "claimed")
+    past = state in ("sent", "refused")
     others = Total(found[name] for name in found if name != task.name)
     total = Total([found.get(task.name) or Spending.of(task), *(found[name] for name in found if name != task.name)])
     after = total.epsilon(limit.delta)
@@ -262,7 +263,8 @@ class History(ShortRepr):
 
     epsilon    of all answers together, at `delta`: the limit's, or 1e-5; None if it is unknown
     reached    the delta that counts against the limit, at its epsilon; None without a limit, or if it is unknown
-    fits       the largest epsilon of one more task with `fits_delta` and one value per person; None if none fits or it is unknown
+    fits       the largest epsilon of one more task with `fits_delta` and one value per person; None if none fits or it
+               is unknown
     described  whether the parameters of all answers are known, and so the total is
     """
 
