@@ -37,6 +37,8 @@ def folder(tmp_path_factory):
     (path / "people.csv").write_text("theme\n" + "dark\n" * 1200 + "light\n" * 700 + "system\n" * 100)
     themes = {"column": "theme", "domain": ["dark", "light", "system"], "protocol": "hashed"}
     private_histogram(path / "people.csv", epsilon=1, delta=1e-6, **themes).save(path / "release.json")
+    for month in ("january", "february", "march"):
+        private_histogram(path / "people.csv", epsilon=1, delta=1e-6, **themes).save(path / f"{month}.json")
     return path
 
 
