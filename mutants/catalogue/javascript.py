@@ -160,10 +160,18 @@ MUTANTS = (
     Mutant(
         name="javascript-total-drops-answers",
         harm="In browsers some of many equal answers are not counted against the budget.",
-        target="clients/javascript/src/curve/total.js:times",
-        pattern='if (digit === "1") sum = plus(sum, one);',
-        replacement='if (digit === "2") sum = plus(sum, one);',
+        target="clients/javascript/src/curve/total.js:timesOf",
+        pattern="plus(timesOf(known, number - 1), unit)",
+        replacement="timesOf(known, number - 1)",
         tests=("tests/clients/test_totals.py::test_totals_are_never_below_all_outcomes_in_fractions",),
+    ),
+    Mutant(
+        name="javascript-total-of-another-journal",
+        harm="In browsers a total that was cached for fewer answers is taken for more of them.",
+        target="clients/javascript/src/curve/total.js:cachedSum",
+        pattern="`${times} ${noise.key}`",
+        replacement="noise.key",
+        tests=("tests/clients/test_totals.py::test_an_answer_that_is_added_last_counts",),
     ),
     Mutant(
         name="javascript-total-ignores-sampling-again",

@@ -69,6 +69,24 @@ def test_totals_are_never_below_all_outcomes_in_fractions():
 
 
 @pytest.mark.slow
+def test_an_answer_that_is_added_last_counts():
+    """Totals before and after an answer share their work; in one process, with numbers and noises that change."""
+    chosen = [
+        [(4, 0.25, 1), (3, 0.5, 1), (2, 0.375, 1)],
+        [(4, 0.25, 2), (3, 0.5, 1), (2, 0.375, 1)],
+        [(4, 0.25, 1), (3, 0.5, 1), (3, 0.5, 1)],
+        [(4, 0.25, 3), (4, 0.25, 1)],
+        [(3, 0.5, 2), (2, 0.375, 1)],
+    ]
+    found = totals([{**answers(*[(coins(n, p), times) for n, p, times in each]), "last": 1} for each in chosen])
+    for each, total in zip(chosen, found, strict=True):
+        noises = [Binomial(trials=n, probability=p) for n, p, times in each for _ in range(times)]
+        for epsilon, delta in total["delta_at"].items():
+            truth = exact_delta(noises, float(epsilon))
+            assert truth <= Fraction(delta) <= truth * Fraction(101, 100)
+
+
+@pytest.mark.slow
 def test_more_answers_never_lower_the_total():
     one = coins(40_000, 0.25)
     found = totals([answers((one, number), (coins(30_000, 0.5), 1)) for number in range(1, 20)])

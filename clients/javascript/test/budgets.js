@@ -36,7 +36,8 @@ export function computed(vector) {
     asked: askedOf(spending),
     times,
   }));
-  const total = totalOf(answered);
+  const first = answered.length - (vector.last ?? 0); // of those that are added last
+  const total = totalOf(answered.slice(0, first), answered.slice(first));
   /** @param {Record<string, any>} expected @param {(at: number) => number} value */
   const at = (expected, value) => {
     return Object.fromEntries(Object.keys(expected).map((key) => [key, value(Number(key))]));

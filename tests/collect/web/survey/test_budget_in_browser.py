@@ -22,6 +22,13 @@ def words(visitor):
     return " ".join(visitor.page.locator("#budget-words").inner_text().split())
 
 
+def lines_above_the_answers(visitor):
+    """The lines of the budget between the title and the answers."""
+    line = visitor.page.locator("p:has(#budget-words)")
+    height = line.evaluate("(each) => parseFloat(getComputedStyle(each).lineHeight)")
+    return round(line.bounding_box()["height"] / height)
+
+
 def set_limit(visitor, figure, *, shows):
     visitor.page.get_by_text("What this means, and how to change your limit").click()
     visitor.page.get_by_label("My limit", exact=True).fill(figure)
@@ -32,20 +39,19 @@ def set_limit(visitor, figure, *, shows):
 def test_a_visitor_sees_what_an_answer_uses_and_runs_out(browser, several):
     with visiting(browser, limit=None) as visitor:
         visitor.visit(several.page(FIRST))
-        assert words(visitor) == "This answer uses 0.86 of your 3. Your earlier answers at this address have used 0."
+        assert lines_above_the_answers(visitor) <= 2
+        assert words(visitor) == "This answer uses 0.86 of your privacy budget of 3. 0 is used so far."
         set_limit(visitor, "1,25", shows="new")
         visitor.choose("light").make().send()
         visitor.until("sent")
         visitor.visit(several.page(SECOND))
-        assert words(visitor).startswith(
-            "This answer uses 0.36 of your 1.25. Your earlier answers at this address have"
-        )
+        assert words(visitor) == "This answer uses 0.36 of your privacy budget of 1.25. 0.86 is used so far."
         visitor.choose("light").make()  # made and not sent: it counts
         visitor.visit(several.page(THIRD), shows="over-budget")
-        assert "have used 1.21 of your 1.25. With this answer it would be 1.5." in visitor.notice("over-budget")
+        assert "have used 1.21 of your privacy budget of 1.25. With this answer it would be 1.5." in visitor.notice("over-budget")
         assert not visitor.page.get_by_role("button", name="Make my report").is_visible()
         set_limit(visitor, "2", shows="new")
-        assert words(visitor).startswith("This answer uses 0.29 of your 2.")
+        assert words(visitor).startswith("This answer uses 0.29 of your privacy budget of 2.")
         assert visitor.complaints == []
         assert len(visitor.posted) == 1
 
@@ -55,7 +61,7 @@ def test_a_weak_task_is_over_the_default_limit(browser, several):
         visitor.visit(several.page(WEAK), shows="over-budget")
         visitor.page.get_by_text("A question with stronger protection would still fit, with at most").wait_for()
         notice = visitor.notice("over-budget")
-        assert "have used 0 of your 3. With this answer it would be more than any limit." in notice
+        assert "have used 0 of your privacy budget of 3. With this answer it would be more than any limit." in notice
 
 
 @pytest.mark.parametrize("wrong", ["", "none", "0", "-1", "1e9"])
@@ -65,7 +71,7 @@ def test_a_wrong_limit_is_not_stored(browser, several, wrong):
         set_limit(visitor, wrong, shows="new")
         visitor.page.get_by_text("Enter a limit from 0.001 to 50").wait_for()
         visitor.visit(several.page(FIRST))
-        assert "of your 3" in words(visitor)
+        assert "budget of 3." in words(visitor)
 
 
 def test_another_tab_can_use_the_budget_up(browser, several):

@@ -56,8 +56,8 @@ export function showBudget(client, use) {
   const adds = figure(use.after - use.before);
   at("budget-words").textContent =
     use.before === use.after
-      ? `Your answers at this address have used ${figure(use.after)} of your ${limit}.`
-      : `This answer uses ${adds} of your ${limit}. Your earlier answers at this address have used ${figure(use.before)}.`;
+      ? `Your answers here have used ${figure(use.after)} of your privacy budget of ${limit}.`
+      : `This answer uses ${adds} of your privacy budget of ${limit}. ${figure(use.before)} is used so far.`;
   at("budget-factor").textContent =
     `With a limit of ${limit}, all your answers here together can make any result at most ${times(use.limit)} times more likely.`;
   at("budget-left-out").hidden = leftOut === 0;
