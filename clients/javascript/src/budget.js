@@ -105,7 +105,7 @@ function refusalOfReady(use, limit) {
     "a report for this task was made before and not sent, and all your answers together are over your limit of epsilon " +
       `${general(limit.epsilon)} at delta ${short(limit.delta)}: ${shareAtMost(use.after, DIGITS)} is used${unfinished}. ` +
       "Nothing was sent; the report is kept, and a higher limit allows it",
-    { before: use.before, after: use.after, limit: limit.epsilon, fits: null },
+    { before: use.before, after: use.after, limit: limit.epsilon, fits: null, made: true },
   );
 }
 

@@ -522,7 +522,10 @@ export declare class ShuffledpError extends Error {}
 export declare class ParameterError extends ShuffledpError {}
 /** An answer is over the person's own limit; nothing was made or sent. */
 export declare class BudgetError extends ParameterError {
-  constructor(message: string, figures: { before: number; after: number; limit: number; fits: number | null });
+  constructor(
+    message: string,
+    figures: { before: number; after: number; limit: number; fits: number | null; made?: boolean },
+  );
   /** The epsilon of all other answers, at the delta of the limit. */
   readonly before: number;
   /** The epsilon with this answer. */
@@ -531,6 +534,8 @@ export declare class BudgetError extends ParameterError {
   readonly limit: number;
   /** The largest epsilon of one more task with one value per person that would fit; null if none does. */
   readonly fits: number | null;
+  /** Whether the report was made before and is kept: a higher limit allows to send it. */
+  readonly made: boolean;
 }
 /** Something that was read cannot be used, such as a journal. */
 export declare class DataError extends ShuffledpError {}
