@@ -144,7 +144,7 @@ export function checkedClaim(read, task, place) {
 }
 
 /**
- * Return every task once, from its entry or from a claim, in the order of days.
+ * Return every task once, from its entry or from a claim, in the order of days, series and rounds.
  * @param {Entry[]} entries
  * @param {Claim[]} claims
  * @returns {AnsweredTask[]}
@@ -156,7 +156,10 @@ export function spentTasks(entries, claims) {
   for (const { task, state, spending } of entries) {
     found.set(task, { task, state, spending: spending ?? found.get(task)?.spending ?? null });
   }
-  const key = (/** @type {AnsweredTask} */ { task, spending }) => `${spending?.day ?? ""} ${task}`;
+  const key = (/** @type {AnsweredTask} */ { task, spending }) => {
+    const { id = "", round = 0 } = spending?.series ?? {};
+    return `${spending?.day ?? ""} ${id} ${String(round).padStart(4, "0")} ${task}`; // a series has at most 4096 rounds
+  };
   return [...found.values()].sort((one, other) => (key(one) < key(other) ? -1 : 1));
 }
 

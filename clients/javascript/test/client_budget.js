@@ -1,6 +1,7 @@
 // A person's own budget: answers together stay within it, in Node and in browsers, with figures from Python.
 import { BudgetError, Client, DataError, ParameterError, readTask } from "../src/index.js";
 import { useOf } from "../src/budget.js";
+import { claimOf, spentTasks } from "../src/journal.js";
 import { spendingOf } from "../src/spending.js";
 import { answering, outcomes, same, thrown } from "./client_checks.js";
 
@@ -238,6 +239,20 @@ const CHECKS = {
     const simple = { read, keep, settle };
     await Client.open(tasks[0], { journal: simple });
     await thrown(ParameterError, /spendings and reserve/, () => Client.open(tasks[0], { journal: simple, budget: LIMIT }));
+  },
+
+  async "answers are in the order of days, series and rounds"({ tasks }) {
+    const spending = spendingOf(await readTask(tasks[0]));
+    const claims = [];
+    for (const day of ["2026-01-01", "2026-01-02"]) {
+      for (const id of ["a", "b"]) {
+        for (const round of [1, 2, 10]) {
+          claims.push(claimOf(String((claims.length * 7) % 12), { ...spending, day, series: { id, round } }));
+        }
+      }
+    }
+    const found = spentTasks([], [...claims].reverse()).map(({ task }) => task);
+    same(found, claims.map(({ task }) => task), "the order");
   },
 
   async "a journal without a limit says nothing about budgets"({ tasks, newJournal }) {

@@ -66,7 +66,7 @@ class Answers(Protocol):
 
     @property
     def fits(self) -> float | None:
-        """The largest epsilon of one more task."""
+        """The largest epsilon of one more task with one value per person."""
 
     @property
     def fits_delta(self) -> float:
@@ -107,12 +107,10 @@ def total_lines(answers: Answers) -> list[str]:
 
 
 def _fits(answers: Answers, limit: Budget) -> str:
-    at = f"at delta {privacy_figure(answers.fits_delta)}"
+    at = f"at delta {privacy_figure(answers.fits_delta)} and one value per person"
     if answers.fits is None:
         return f"no task with epsilon {smallest_epsilon(limit):g} or more fits, {at}"
-    figure = share_at_least(answers.fits, digits=3)
-    epsilon = f"{figure} or more" if answers.fits == limit.epsilon else f"up to {figure}"
-    return f"one more task with epsilon {epsilon} fits, {at}"
+    return f"one more task with epsilon up to {share_at_least(answers.fits, digits=3)} fits, {at}"
 
 
 STATES = {

@@ -16,11 +16,12 @@ import pytest
 from shuffledp import BudgetError
 from shuffledp.accounting.composition import composed
 from shuffledp.collect import Client, Reason
-from shuffledp.collect.client import budget, client
+from shuffledp.collect.client import budget, client, journal
 from shuffledp.collect.client.budget import Total
-from shuffledp.collect.client.journal import Journal
+from shuffledp.collect.client.journal import AnsweredTask, Journal
 from shuffledp.collect.task import Claim, Named
 from shuffledp.collect.task.spending import Spending
+from shuffledp.collect.task.task import SeriesRound
 from shuffledp.errors import AnswerBudgetError, DataError, ParameterError, RefusedError
 from shuffledp.ledger.budget import Budget
 from shuffledp.protocols.shuffled_histogram import chance_of_more
@@ -479,6 +480,31 @@ def test_a_client_that_is_killed_after_its_claim_counts_as_spent(tmp_path):
     limited(first, tmp_path / "journal", (1, 1e-5)).report("dark")
     with pytest.raises(AnswerBudgetError):
         limited(second, tmp_path / "journal", (1, 1e-5)).report("dark")
+
+
+@pytest.mark.parametrize("ending", ["json", "1f.claim"])
+def test_a_name_in_upper_case_is_refused(tmp_path, ending):
+    (tmp_path / f"{'A' * 64}.{ending}").write_text("not looked at")
+    with pytest.raises(DataError, match="must have a name in lower case"):
+        limited(tasks(1)[0], tmp_path).report("dark")
+
+
+def test_answers_are_in_the_order_of_days_series_and_rounds():
+    (task,) = tasks(1)
+    found = []
+    for day, series, number in product(("2026-01-01", "2026-01-02"), ("a" * 64, "b" * 64), (1, 2, 10)):
+        spending = msgspec.structs.replace(Spending.of(task), day=day, series=SeriesRound(series, number))
+        found.append(AnsweredTask(task=f"{len(found) * 7 % 12:02d}", state="sent", spending=spending))
+    found.reverse()
+    in_order = sorted(found, key=journal._order)
+    assert in_order == list(reversed(found))
+
+
+def test_a_record_that_cannot_be_computed_says_so_once():
+    wrong = msgspec.structs.replace(Spending.of(tasks(1)[0]), protocol=Named("unknown", {}))
+    with pytest.raises(DataError) as caught:
+        _ = wrong.curve
+    assert str(caught.value).count("its privacy cannot be computed") == 1
 
 
 def test_other_files_in_the_folder_are_left_alone(tmp_path):
