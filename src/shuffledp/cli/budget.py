@@ -119,7 +119,7 @@ def _show(found: History) -> None:
     table.add_column("day", no_wrap=True)
     table.add_column("question", overflow="fold")
     table.add_column("epsilon, delta", no_wrap=True)
-    table.add_column("round", no_wrap=True)
+    table.add_column("round, as the task says")
     table.add_column("state")
     for one in found.spent:
         table.add_row(*row(one))
