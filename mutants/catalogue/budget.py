@@ -33,8 +33,8 @@ MUTANTS = (
         name="entries-count-when-sent",
         harm="A report that left the device without an acknowledgement is free.",
         target="shuffledp.collect.client.budget:_use",
-        pattern="known(spent)",
-        replacement="known([one for one in spent if one.state == 'sent'])",
+        pattern="spendings_by_task(spent)",
+        replacement="spendings_by_task([one for one in spent if one.state == 'sent'])",
         tests=(f"{_TESTS}::test_reports_count_in_every_state",),
     ),
     Mutant(
@@ -80,7 +80,7 @@ MUTANTS = (
     Mutant(
         name="older-answers-are-free",
         harm="Answers whose privacy is unknown do not count.",
-        target="shuffledp.collect.client.budget:known",
+        target="shuffledp.collect.client.budget:spendings_by_task",
         pattern="missing.append(one.task)",
         replacement="pass",
         tests=(f"{_TESTS}::test_entries_of_the_first_version_are_readable_but_count_only_when_described",),

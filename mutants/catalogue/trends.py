@@ -9,7 +9,7 @@ MUTANTS = (
     Mutant(
         name="trend-rounds-do-not-share-the-risk",
         harm="Every round has the whole risk, so the intervals of many rounds do not hold at once.",
-        target="shuffledp.release.rounds:Risks.of",
+        target="shuffledp.release.trend_rounds:Risks.of",
         pattern="math.log1p(-(beta - aside)) / planned",
         replacement="math.log1p(-(beta - aside))",
         tests=(_SHARED,),
@@ -17,7 +17,7 @@ MUTANTS = (
     Mutant(
         name="trend-pairs-do-not-share-the-risk",
         harm="Every pair of rounds has the whole risk of all changes.",
-        target="shuffledp.release.rounds:Risks.of",
+        target="shuffledp.release.trend_rounds:Risks.of",
         pattern="aside / pairs",
         replacement="aside",
         tests=(_SHARED,),
@@ -25,7 +25,7 @@ MUTANTS = (
     Mutant(
         name="trend-quantiles-take-no-share",
         harm="Values and quantiles of a round of numbers both have its whole risk.",
-        target="shuffledp.release.rounds:Risks.for_estimate",
+        target="shuffledp.release.trend_rounds:Risks.for_estimate",
         pattern="self.each_round / 2",
         replacement="self.each_round",
         tests=("tests/release/test_trend.py::test_values_and_quantiles_of_a_round_share_its_risk",),
@@ -41,7 +41,7 @@ MUTANTS = (
     Mutant(
         name="trend-change-backwards",
         harm="A rise is reported as a fall.",
-        target="shuffledp.release.changes:Changes.of",
+        target="shuffledp.release.trend_changes:Changes.of",
         pattern="apart = numbers.counts[other] - numbers.counts[one]",
         replacement="apart = numbers.counts[one] - numbers.counts[other]",
         tests=("tests/release/test_trend.py::test_a_change_runs_from_the_earlier_to_the_later_round",),
@@ -49,7 +49,7 @@ MUTANTS = (
     Mutant(
         name="trend-one-bin-at-risk",
         harm="The interval of a change holds for one value instead of all.",
-        target="shuffledp.release.rounds:bins_at_risk",
+        target="shuffledp.release.trend_rounds:bins_at_risk",
         pattern="return protocol.bins",
         replacement="return 1",
         tests=("tests/release/test_trend.py::test_every_value_has_its_part_of_the_risk_of_a_pair",),
@@ -57,7 +57,7 @@ MUTANTS = (
     Mutant(
         name="trend-hidden-text-counts-as-rare",
         harm="A text that is hidden in one round is said to be as rare as one that was not found.",
-        target="shuffledp.release.rounds:_most_unseen",
+        target="shuffledp.release.trend_rounds:_most_unseen",
         pattern="max(estimate.simultaneous.unreported_high, hidden)",
         replacement="estimate.simultaneous.unreported_high",
         tests=("tests/release/test_trend.py::test_hidden_texts_are_no_value_and_bound_the_others",),
@@ -65,7 +65,7 @@ MUTANTS = (
     Mutant(
         name="trend-keeps-the-confidence-of-a-release",
         harm="The intervals of a release with a smaller confidence are taken as they are.",
-        target="shuffledp.release.rounds:with_confidence",
+        target="shuffledp.release.trend_rounds:with_confidence",
         pattern="estimate.beta <= beta",
         replacement="estimate.beta <= 1",
         tests=("tests/release/test_confidence.py::test_the_intervals_are_those_of_a_release_with_that_confidence",),

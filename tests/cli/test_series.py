@@ -93,6 +93,8 @@ def test_exit_codes_of_check(folder):
     [
         (["--rounds", "4", "--period", "7d"], "must have a key for each of 4 rounds, got 3 keys"),
         (["--rounds", "1", "--period", "7d"], "must have a key for each of 1 rounds"),
+        (["--rounds", "0", "--period", "7d"], "must have a key for each of 0 rounds"),
+        (["--rounds", "3", "--period", "7d", "--opens", "9999-12-31"], "must end before the year 10000"),
         (["--rounds", "3", "--period", "soon"], "period must be a length of time"),
         (["--rounds", "3", "--period", "20000d"], "period must be at most"),
         (["--rounds", "3", "--period", "60s", "--time-precision", "1h"], "at most the period"),

@@ -53,6 +53,12 @@ def in_node(module, name, *given):
     return json.loads(program(node_path(), "--input-type=module", "-e", _CALL, given=json.dumps(asked)))
 
 
+def assert_passed(checks, *, more_than):
+    """Assert that the named checks of a JavaScript module ran, and that none failed."""
+    assert len(checks) > more_than
+    assert [each for each in checks if "error" in each] == []
+
+
 @contextmanager
 def node_calling(module, name, *given):
     """Start the same call in a background process, which is stopped at the end."""

@@ -12,17 +12,11 @@ from shuffledp.collect.client.journal import Journal
 from shuffledp.collect.task.spending import Spending
 from shuffledp.errors import AnswerBudgetError
 from shuffledp.ledger.budget import Budget
-from tests.clients.pages import browser_at_pages, in_page, new_page
-from tests.clients.scripts import CLIENT, in_node
+from tests.clients.pages import in_page, new_page
+from tests.clients.scripts import CLIENT, assert_passed, in_node, run_script
 from tests.collect.client.test_budget import KINDS, LIMIT, RACER, racing, tasks
 from tests.collect.tasks import small_task
 from tests.node import node_path
-
-
-@pytest.fixture(scope="module")
-def browser():
-    with browser_at_pages() as running:
-        yield running
 
 
 @pytest.fixture(scope="module")
@@ -43,15 +37,13 @@ def setting():
 @pytest.mark.slow
 def test_budgets_in_node(setting, tmp_path):
     found = in_node("test/client_node.js", "runBudgets", setting | {"folder": str(tmp_path)})
-    assert len(found) > 10
-    assert [each for each in found if "error" in each] == []
+    assert_passed(found, more_than=10)
 
 
 @pytest.mark.slow
 def test_budgets_in_a_browser(setting, browser):
     found = in_page(new_page(*browser), "test/client_browser.js", "runBudgets", setting)
-    assert len(found) > 10
-    assert [each for each in found if "error" in each] == []
+    assert_passed(found, more_than=10)
 
 
 @pytest.mark.slow
@@ -117,8 +109,6 @@ try {
 
 @pytest.mark.slow
 def test_python_and_node_share_one_ledger(tmp_path):
-    from tests.clients.scripts import run_script
-
     first, second, third = tasks(3)
     folder = tmp_path / "journal"
 
@@ -149,8 +139,6 @@ def test_node_refuses_a_name_in_upper_case(tmp_path):
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", KINDS)
 def test_node_writes_the_spendings_of_python(tmp_path, kind):
-    from tests.clients.scripts import run_script
-
     task = small_task(**KINDS[kind]).task
     asked = {"text": task.canonical.decode(), "folder": str(tmp_path / "journal"), "budget": [40, 0.1]}
     assert "error" not in run_script(IN_NODE, asked)

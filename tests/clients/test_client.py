@@ -8,19 +8,13 @@ import pytest
 
 from shuffledp.collect.reasons import Reason
 from shuffledp.collect.task import AnswersElsewhere, Claim, task_of
-from tests.clients.pages import browser_at_pages, in_page, new_page
-from tests.clients.scripts import in_node
+from tests.clients.pages import in_page, new_page
+from tests.clients.scripts import assert_passed, in_node
 from tests.collect.tasks import small_task
 
 LIST = "dark\nlight\nsystem\n"
 OF_REPORTS = list(Reason)[: list(Reason).index(Reason.NO_TOKEN)]
 """Reasons of a shuffler to refuse a report; the other reasons are for servers."""
-
-
-@pytest.fixture(scope="module")
-def browser():
-    with browser_at_pages() as running:
-        yield running
 
 
 @pytest.fixture(scope="module")
@@ -55,15 +49,13 @@ def setting():
 @pytest.mark.slow
 def test_a_client_answers_once_in_node(setting, tmp_path):
     found = in_node("test/client_node.js", "run", setting | {"folder": str(tmp_path)})
-    assert len(found) > 20
-    assert [each for each in found if "error" in each] == []
+    assert_passed(found, more_than=20)
 
 
 @pytest.mark.slow
 def test_a_client_answers_once_in_a_browser(setting, browser):
     found = in_page(new_page(*browser), "test/client_browser.js", "run", setting)
-    assert len(found) > 20
-    assert [each for each in found if "error" in each] == []
+    assert_passed(found, more_than=20)
 
 
 def test_reasons_mean_what_they_mean_in_python():

@@ -13,7 +13,7 @@ from shuffledp.collect import Client
 from shuffledp.collect.shuffler.app import CrossOrigin
 from shuffledp.collect.task.report import open_report
 from shuffledp.errors import DataError, RefusedError
-from tests.clients.pages import browser_at_pages, in_page
+from tests.clients.pages import in_page
 from tests.clients.scripts import in_node, node_calling
 from tests.collect.client.servers import Recorder, breaking_server, problem, recording_server
 from tests.collect.in_process import served
@@ -169,12 +169,6 @@ def test_a_program_that_is_killed_sends_the_same_bytes_later(kept, shuffler, tmp
 
 
 # In a browser -----------------------------------------------------------------------------------------------------
-
-
-@pytest.fixture(scope="module")
-def browser():
-    with browser_at_pages() as running:
-        yield running
 
 
 @pytest.mark.slow

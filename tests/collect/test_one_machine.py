@@ -78,6 +78,19 @@ def test_once_prints_the_release_and_leaves_nothing(tmp_path):
 
 
 @pytest.mark.slow
+def test_rounds_are_announced_and_compared(tmp_path):
+    environment = os.environ | {"TMPDIR": str(tmp_path)}
+    process = up("--people", "100", "--rounds", "2", "--period", "15s", "--once", "--json", env=environment)
+    printed, notes = process.communicate(timeout=240)
+    assert process.returncode == 0, notes
+    result = json.loads(printed)
+    assert [each["people_in_release"] for each in result["rounds"]] == [100, 100]
+    assert re.search(rf"^Answer while a round is open: http://.*/ask/series/{result['series']}$", notes, re.MULTILINE)
+    assert "Answer in a terminal: shuffledp send --task" in notes
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.slow
 def test_the_commands_of_the_readme_work(tmp_path):
     """The two commands of the README with fewer people; no answer is in the folder afterwards."""
     (block,) = (text for text in SHELL.findall(README.read_text()) if "shuffledp up --people" in text)

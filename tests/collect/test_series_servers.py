@@ -18,7 +18,7 @@ from shuffledp.collect.client.client import new_report
 from shuffledp.collect.crypto.keys import write_key
 from shuffledp.collect.server.auth import Accepted, hash_of, new_token
 from shuffledp.collect.server.pull import StoppedError, Upstream
-from shuffledp.collect.server.rounds import SeriesWork
+from shuffledp.collect.server.series import SeriesWork
 from shuffledp.collect.shuffler.app import make_app as shuffler_app
 from shuffledp.collect.shuffler.settings import Served, Settings
 from shuffledp.collect.simulation.crowd import send_crowd

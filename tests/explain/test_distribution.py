@@ -48,9 +48,9 @@ def test_the_chart_says_where_the_median_is(release):
 
 def test_the_page_has_the_quantiles_that_were_asked_for():
     usual, asked = page(CASES["ages"]()), page(CASES["months"]())
-    for share in ("5 %", "25 %", "50 %", "75 %", "95 %"):
+    for share in ("5%", "25%", "50% (median)", "75%", "95%"):
         assert f'<th scope="row">{share}</th>' in usual
-    assert '<th scope="row">99 %</th>' in asked
+    assert '<th scope="row">99%</th>' in asked
     assert '<th scope="row">25 %</th>' not in asked
     assert "How people are distributed" in usual
     assert "hardly wider than the line" in usual
@@ -59,7 +59,7 @@ def test_the_page_has_the_quantiles_that_were_asked_for():
 
 def test_rows_of_quantiles_hold_the_truth():
     rows = quantile_rows(CASES["ages"]().estimate, [0.5])
-    assert rows == [("50 %", rows[0][1], rows[0][2])]
+    assert rows == [("50% (median)", rows[0][1], rows[0][2])]
     low, high = re.findall(r"\d+", rows[0][2])
     assert float(low) <= float(rows[0][1]) <= float(high)
     assert 38 <= float(low) <= 46

@@ -110,7 +110,7 @@ def test_a_limit_of_the_plot_leaves_the_largest_in_order():
 @pytest.mark.slow
 def test_a_notebook_shows_quantiles_columns_and_the_table_of_two_columns():
     ordered = CASES["ages"]()._repr_html_()
-    assert '<th scope="row">50 %</th>' in ordered
+    assert '<th scope="row">50% (median)</th>' in ordered
     assert '<div class="series">' in ordered
     pairs = CASES["pairs"]()._repr_html_()
     assert '<table class="heat-map">' in pairs

@@ -9,11 +9,11 @@ import pytest
 
 from shuffledp import Trend
 from shuffledp.errors import DataError, ParameterError
-from shuffledp.explain.trend import change, headline, sentences, text
+from shuffledp.explain.trend import change, change_of_quantile, headline, sentences, text
 from shuffledp.explain.trend_chart import quantile_chart, trend_chart
-from shuffledp.release.changes import Difference, Measure
-from shuffledp.release.rounds import Round
-from shuffledp.release.trend_quantiles import Verdict
+from shuffledp.release.trend_changes import Difference, Measure
+from shuffledp.release.trend_quantiles import QuantileDifference, Verdict
+from shuffledp.release.trend_rounds import Round
 from tests.oracles.html_pages import read_page
 from tests.release.trends import protocol_of, release_of, release_of_ages
 
@@ -163,6 +163,25 @@ def test_quantiles_have_a_chart_and_words():
     assert str(quantile_chart(trend)) in page
     assert "<h2>Quantiles</h2>" in page
     assert "95% have at most" in page
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "verdict", "words"),
+    [
+        (0.0, 20.0, Verdict.UP, "up since round 1 (by less than 20)"),
+        (-2.5, 0.0, Verdict.DOWN, "down since round 1 (by less than 2.5)"),
+        (0.0, None, Verdict.UP, "up since round 1"),
+        (0.0, 20.0, Verdict.NO_EVIDENCE, "no evidence of a change since round 1 (between 0 and +20)"),
+    ],
+)
+def test_a_quantile_that_moved_to_the_next_interval(low, high, verdict, words):
+    found = QuantileDifference(share=0.5, since=1, until=2, low=low, high=high, verdict=verdict)
+    assert change_of_quantile(found) == words
+
+
+def test_values_that_changed_come_first():
+    trend = trend_of([[1000, 600, 399, 1], [1000, 600, 100, 300]])
+    assert [line.split(":")[0] for line in sentences(trend)] == ["none", "auto", "dark"]
 
 
 def test_a_value_that_is_not_found_is_a_broken_line():

@@ -5,6 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from shuffledp import private_histogram
 from shuffledp.errors import DataError
 from shuffledp.histogram.domain import Domain
 from shuffledp.histogram.inputs import NONE, filled_up, holders_of_padding
@@ -65,6 +66,14 @@ def test_a_bin_held_twice_is_refused_in_any_place():
 def test_without_padding_bins_everyone_holds_all():
     with pytest.raises(DataError, match="exactly 2"):
         filled_up([[0, NONE]], bins=3, each=2, padding_bins=0)
+
+
+def test_padding_bins_are_shown_in_their_own_order():
+    people = [{"person": person, "app": "mail"} for person in range(1000)]
+    about = {"column": "app", "user": "person", "values_per_person": 5, "domain": ["mail", "maps"]}
+    release = private_histogram(people, **about, epsilon=1, delta=1e-6, protocol="dummy")
+    others = [row.label for row in release.estimate.top() if isinstance(row.label, Absent)]
+    assert others == [Absent(most=most) for most in (4, 3, 2, 1, 0)]
 
 
 def test_labels_of_padding_bins_are_not_values():

@@ -283,7 +283,7 @@ def test_an_existing_file_is_left_alone(path, ledger):
 
 
 def test_a_missing_ledger_says_how_to_make_one(path):
-    with pytest.raises(DataError, match=r"there is no ledger .*: create it with Ledger\.create"):
+    with pytest.raises(DataError, match=r"there is no ledger .*: create it with `shuffledp ledger FILE --limit`"):
         Ledger(path)
     assert not path.exists()
     with pytest.raises(DataError, match="is a folder"):

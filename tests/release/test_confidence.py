@@ -5,7 +5,7 @@ import pytest
 
 from shuffledp import Release
 from shuffledp.histogram.ordered_estimate import OrderedEstimate
-from shuffledp.release.rounds import with_confidence
+from shuffledp.release.trend_rounds import with_confidence
 from tests.release.trends import THEMES, ages_protocol, protocol_of, release_of, release_of_ages
 
 COUNTS = [1000, 600, 399, 1]

@@ -11,7 +11,7 @@ from shuffledp.accounting.rounds import delta_of_one, guarantee_of_one
 from shuffledp.errors import ParameterError, TooFewUsersError
 from shuffledp.protocols.catalogue import CATALOGUE
 from shuffledp.protocols.target import Target
-from shuffledp.release.plan_rows import one_round
+from shuffledp.release.plan_rows import Rows, one_round
 from tests.cli.commands import command
 
 ASKED = {"users": 10**6, "bins": 20, "epsilon": 1, "delta": 1e-6}
@@ -28,6 +28,16 @@ def test_published_reference_figures(rounds, deviation):
     assert 0.98e-6 < composed([protocol.privacy] * rounds).delta(1.0) <= 1e-6
     assert protocol.privacy.delta(each.epsilon) <= each.delta
     assert each.delta * rounds <= 1e-6
+
+
+@pytest.mark.parametrize(
+    ("name", "known"),
+    [("hist", True), ("response", True), ("sparse", False), ("public-coin", False)],  # the smallest of several counts
+)
+def test_the_deviation_of_one_estimate_is_given_if_it_is_known(name, known):
+    target = Target(users=2_000, bins=4, epsilon=1.0, delta=1e-6)
+    (row,) = Rows.of([name], target, beta=0.05).rows
+    assert (row.deviation is not None) == known
 
 
 @pytest.mark.slow

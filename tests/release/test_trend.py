@@ -13,9 +13,9 @@ from shuffledp import Release, Trend
 from shuffledp.errors import DataError, LabelError, ParameterError
 from shuffledp.estimators.differences import ErrorDifference
 from shuffledp.histogram.labels import HIDDEN
-from shuffledp.release.changes import Measure
-from shuffledp.release.rounds import Risks, Round
+from shuffledp.release.trend_changes import Measure
 from shuffledp.release.trend_quantiles import Verdict
+from shuffledp.release.trend_rounds import Risks, Round
 from tests.release.trends import as_release, protocol_of, release_of, release_of_ages
 
 ROUNDS = [[1000, 600, 399, 1], [1000, 600, 380, 20], [1200, 400, 400, 0]]

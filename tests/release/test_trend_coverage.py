@@ -13,9 +13,9 @@ from scipy.stats import binom
 
 from shuffledp import Tally
 from shuffledp.release import trend as trends
-from shuffledp.release.changes import Measure
-from shuffledp.release.rounds import Risks
 from shuffledp.release.trend import Trend
+from shuffledp.release.trend_changes import Measure
+from shuffledp.release.trend_rounds import Risks
 from tests.oracles.goodness import FALSE_FAILURE_RATE
 from tests.release.trends import protocol_of, release_of, release_of_ages
 

@@ -81,7 +81,7 @@ export function checkPin(pin) {
 }
 
 /**
- * Refuses a task that is another than somebody was told of.
+ * Refuse a task or series other than the pinned one.
  * @param {Task | Series} task
  * @param {string | undefined} pin
  */

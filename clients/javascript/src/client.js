@@ -15,7 +15,7 @@ import { spendingOf } from "./spending.js";
 /** @typedef {import("./task.js").Message} Message */
 /** @typedef {{state: "sent" | "already sent", bytes: number, milliseconds: number, madeBefore: boolean}} Receipt */
 
-/** Whoever sends again may have given another answer; what the report holds nobody can see any more. */
+/** A person who sends again may have given another answer, and the sealed report cannot show which one it holds. */
 const NOT_USED = "; the report that was made before was used, and the answer that was given now was not";
 
 /** The shuffler has the report, and the journal could not note it. */

@@ -7,7 +7,7 @@
  *     |   `-- BudgetError          an answer is over the person's own limit; nothing was sent
  *     |-- DataError                something that was read cannot be used, such as a journal
  *     |   |-- TaskError            a file that is no task, or one that contradicts itself
- *     |   |-- BrokenPromiseError   a task that gives less privacy than it claims, or than somebody allows
+ *     |   |-- BrokenPromiseError   a task that gives less privacy than it claims, or than the person allows
  *     |   `-- RefusedError         a report that is not taken, and why; sending it again alone does not help
  *     `-- UnreachableError         a report could not be handed over now; nothing is lost, send it again later
  */

@@ -89,7 +89,7 @@ export async function checkServers(shufflers, analyzer) {
     }
   }
   if (new Set([...shufflers, analyzer].map((place) => place.key)).size !== shufflers.length + 1) {
-    throw new TaskError("two servers of the task have the same key: whoever holds it could undo the mixing");
+    throw new TaskError("two servers of the task have the same key: its owner could undo the mixing");
   }
 }
 

@@ -1,4 +1,4 @@
-// Which journal a client uses. There is always one that lasts: without it, somebody would answer twice.
+// Which journal a client uses. It is always durable: without one, a person would answer twice.
 import { ParameterError } from "./errors.js";
 import { IndexedDBJournal } from "./journal_browser.js";
 import { inNode } from "./requests.js";

@@ -75,10 +75,10 @@ export class FolderJournal {
       try {
         await link(whole, path); // unlike a renaming, this never replaces a file
       } catch (error) {
-        // somebody was faster, and may have sent it by now and tidied up
+        // another process was faster, and may have sent it and cleaned up by now
         if (!["EEXIST", "ENOENT"].includes(codeOf(error))) throw error;
       }
-      await syncFolder(this.folder); // whoever entered it: what is handed out here is durable
+      await syncFolder(this.folder); // the entry that is returned is durable, whichever process added it
     });
     const kept = await this.read(task);
     if (kept === null) throw new DataError(`the journal ${path} was removed while it was written`);

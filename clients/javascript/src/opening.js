@@ -90,7 +90,7 @@ async function askedOf(task, pin, timeout) {
   if (task instanceof URL) {
     if (pin === undefined) {
       throw new ParameterError(
-        "a task at an address needs a pin, its id: whoever answers there could show each person another task",
+        "a task at an address needs a pin, its id: the server at the address could show each person another task",
       );
     }
     return readAsked(await fetchTask(task, timeout));

@@ -171,7 +171,7 @@ function clusters(written, name) {
   }
   const rate = readNumber(written.rate, `the rate of ${name}`);
   if (weights.length > MOST_SIZES || rate.value * weights.length ** 2 > MOST_WORK) {
-    throw new TaskError(`the sizes of ${name} are so many that nobody could check the privacy of the task`);
+    throw new TaskError(`the size_weights of ${name} are too many to check the privacy of the task`);
   }
   if (rate.value <= 0 || rate.value > LARGEST_RATE) {
     throw new TaskError(`the parameters cannot be used: the rate of ${name} must lie in (0, 100000]`);

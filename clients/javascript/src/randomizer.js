@@ -14,7 +14,7 @@ import { SYSTEM, coinDigits, heads, shuffled } from "./randomness.js";
  * @typedef {(values: Values, most: number, random: RandomBytes) => Message[]} Randomizer
  */
 
-/** Drawing again is expected once in 10^13 people: whoever gets here has another task than was checked. */
+/** Sampling again is expected once in 10^13 people: a client that gets here has another task than was checked. */
 const MOST_TRIES = 100;
 
 /** Tables are made once for a task. @type {WeakMap<Task, Randomizer<any>>} */

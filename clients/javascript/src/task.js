@@ -28,7 +28,7 @@ export const REPORT_HEAD_BYTES = REPORT_ID_BYTES + REPORT_TIME_BYTES;
 /** Bytes of a report with as many messages as may be: people must be able to make it. */
 const LONGEST_REPORT = 2 ** 28;
 
-/** Of a task file: whoever is asked reads it whole. */
+/** Bytes of a task file, which a client holds in memory. */
 export const MOST_TASK_BYTES = 64 * 2 ** 20;
 
 /** A question, who may answer what, the noise, and the servers with their keys. `readTask` makes them. */

@@ -155,7 +155,7 @@ async function checkSets(checks, load, found) {
   }
 }
 
-/** So many of the places, each once. */
+/** Check that the reported places are a subset of `places` of this size. */
 function checkSubset(reported, places, number) {
   const different = new Set(reported);
   same([reported.length, different.size], [number, number], "size of the subset");

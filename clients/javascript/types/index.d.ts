@@ -541,7 +541,7 @@ export declare class BudgetError extends ParameterError {
 export declare class DataError extends ShuffledpError {}
 /** A file that is no task, or another one than is pinned. */
 export declare class TaskError extends DataError {}
-/** A task that gives less privacy than it claims, or than somebody allows: do not answer. */
+/** A task that gives less privacy than it claims, or than the person allows: do not answer. */
 export declare class BrokenPromiseError extends DataError {}
 /** A report that is not taken; sending it again alone does not help. */
 export declare class RefusedError extends DataError {

@@ -46,7 +46,7 @@ def check_one_kind(**given: object) -> None:
         raise ParameterError(f"give the possible answers with exactly one of {', '.join(names)} or {last}")
 
 
-def check_sets(
+def check_answer_options(
     *, edges: str | None, quantiles: str | None, choose_up_to: int | None, listed: bool, needs: str = "--domain"
 ) -> None:
     """Refuse options that belong to another kind of answers; `needs` is the option that lists the answers."""

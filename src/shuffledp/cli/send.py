@@ -62,7 +62,7 @@ def send(
     """Answer a task. The answer is randomized and encrypted on this machine.
 
     FILE may also be a series: then the round that is open now is answered,
-    and the guarantee is that of all rounds together.
+    and the guarantee covers all rounds together.
     The guarantee is verified first, and a false one is refused.
     A report that could not be sent is stored, and the same command sends the
     same bytes again, whatever the answer is then. An answer that the task
@@ -157,15 +157,17 @@ def answer_of(values: Sequence[str], task: Task) -> Any:
 
 def _show_receipt(client: Client, receipt: Receipt) -> None:
     if receipt.state == "already sent":
-        print_sentence("You have already answered this task. Nothing was sent, and this answer was not used.")
+        asked = "task" if client.series is None else "round"
+        print_sentence(f"You have already answered this {asked}. Nothing was sent, and this answer was not used.")
         return
     whose = "Your earlier report" if receipt.made_before else "Your report"
     print_sentence(f"{whose} was accepted: {receipt.bytes:,} bytes, in {receipt.milliseconds:,.0f} ms.")
     if receipt.made_before:
         print_sentence("The answer that you gave now was not used: a second randomized answer would weaken privacy.")
-    promise = client.promise
+    promise, asked = client.promise, "task" if client.series is None else "series"
     print_sentence(
-        f"Guarantee: {epsilon_delta(promise.epsilon, promise.delta)}, verified from the parameters of the task."
+        f"Guarantee{_together(client)}: {epsilon_delta(promise.epsilon, promise.delta)}, verified from the parameters "
+        f"of the {asked}."
     )
 
 

@@ -14,8 +14,8 @@ from shuffledp.cli.answers import (
     Quantiles,
     Range,
     answers_of,
+    check_answer_options,
     check_one_kind,
-    check_sets,
 )
 from shuffledp.cli.options import (
     CommandGroup,
@@ -118,7 +118,7 @@ def new_series(
     now = datetime.now(UTC).replace(microsecond=0)
     choices = text_choices(free_text, alphabet=alphabet, pieces=pieces, normalise=normalise, levels=levels, width=width)
     check_one_kind(domain=domain, range=range_, edges=edges, free_text=free_text)
-    check_sets(
+    check_answer_options(
         edges=edges, quantiles=quantiles, choose_up_to=choose_up_to, listed=domain is not None and domain_at is None
     )
     precision = None if time_precision is None else length_of(time_precision, name="time_precision")
@@ -186,9 +186,9 @@ def check_series(
     claimed or accepted.
     """
     from shuffledp.collect import read_series
-    from shuffledp.explain.rounds import checked, total_about
     from shuffledp.explain.task import checked as checked_round
     from shuffledp.explain.task import guarantee_about
+    from shuffledp.explain.task_series import checked, total_about
 
     with failures_in_json(json, kept=False):
         limit = None if at_most is None else parse_pair("at_most", at_most)
@@ -209,8 +209,8 @@ def check_series(
 
 def _show(series: Series, *, explain: bool, json: bool) -> None:
     """Print a summary, or all paragraphs with `explain`; raise if the guarantee is false."""
-    from shuffledp.explain.rounds import about, details, promise_of, round_rows, summary
     from shuffledp.explain.task import question, warnings_of
+    from shuffledp.explain.task_series import about, details, promise_of, round_rows, summary
 
     if json:
         print_json(about(series))

@@ -17,8 +17,8 @@ from shuffledp.cli.answers import (
     Quantiles,
     Range,
     answers_of,
+    check_answer_options,
     check_one_kind,
-    check_sets,
 )
 from shuffledp.cli.options import (
     CommandGroup,
@@ -128,7 +128,7 @@ def new_task(
     opening = now if opens == "now" else moment_of(opens, name="opens", after=now)
     choices = text_choices(free_text, alphabet=alphabet, pieces=pieces, normalise=normalise, levels=levels, width=width)
     check_one_kind(domain=domain, range=range_, edges=edges, free_text=free_text, answers_from=answers_from)
-    check_sets(
+    check_answer_options(
         edges=edges, quantiles=quantiles, choose_up_to=choose_up_to, listed=domain is not None and domain_at is None
     )
     if confirm is not None and choices is None:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from shuffledp.cli import options as given
-from shuffledp.cli.options import RESULT, flag, keep_existing, option, refuse_repeated
+from shuffledp.cli.options import RESULT, flag, keep_existing, option, refuse_repeated, whole_number
 from shuffledp.cli.output import (
     new_table,
     note_written,
@@ -30,7 +30,11 @@ def trend(
     releases: Annotated[list[Path], typer.Argument(metavar="RELEASE", show_default=False, hidden=True)],
     rounds: Annotated[
         int | None,
-        option("NUMBER", "Planned number of releases, which share the confidence; default: those given."),
+        option(
+            "NUMBER",
+            "Planned number of releases, which share the confidence; default: those given.",
+            parser=whole_number,
+        ),
     ] = None,
     beta: Annotated[float, option("NUMBER", "Failure probability of all intervals together.")] = 0.05,
     since: Annotated[int | None, option("NUMBER", "Compare with this round; default: the first.")] = None,

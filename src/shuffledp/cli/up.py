@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 from shuffledp.cli import options as given
-from shuffledp.cli.answers import ChooseUpTo, Edges, Quantiles, check_sets, number_answers
+from shuffledp.cli.answers import ChooseUpTo, Edges, Quantiles, check_answer_options, number_answers
 from shuffledp.cli.options import (
     PLACE,
     flag,
@@ -115,7 +115,7 @@ def up(
     with tasks_from_options():
         typed = None if answers_file is None else list(lines_of(answers_file, "the answers "))
         listed = None if answers is None else [each.strip() for each in answers.split(",")]
-        check_sets(
+        check_answer_options(
             edges=edges,
             quantiles=quantiles,
             choose_up_to=choose_up_to,
@@ -140,6 +140,8 @@ def up(
     with machine:
         print_note(f"Results will be at {machine.results}")
         if rounds is not None:
+            print_note(f"Answer while a round is open: {machine.page}")
+            _note_command(machine)
             _show_rounds(machine, explain=explain, as_json=json)
             if not once:
                 _stay_up(machine)
@@ -172,7 +174,7 @@ def _show_rounds(machine: OneMachine, *, explain: bool, as_json: bool) -> None:
     from shuffledp.cli.progress import ProgressBar
     from shuffledp.cli.release_output import publish
     from shuffledp.cli.trend import show_trend
-    from shuffledp.explain.rounds import how_often
+    from shuffledp.explain.task_series import how_often
     from shuffledp.release.trend import Trend
     from shuffledp.release.trend_files import to_dict
 
@@ -223,8 +225,7 @@ def _invite(machine: OneMachine, outcome: Outcome | None) -> None:
     print_note(f"Answer in a browser:  {machine.page}")
     print_note(f"Results:              {machine.results}")
     print_note(f"Operator's console:   {machine.operator} (token: {quoted(machine.operator_token.resolve())})")
-    command = f"shuffledp send --task {quoted(machine.task_file.resolve())} --value {quoted(machine.an_answer)}"
-    print_note(f"Answer in a terminal: {command}")
+    _note_command(machine)
     coming = f", and about {machine.pace:.2g} simulated people arrive per second" if machine.pace else ""
     needed = counted(machine.users - waiting, "more report")
     print_note(f"The next batch needs {needed}{coming}. Ctrl-C stops everything.")
@@ -273,3 +274,8 @@ def _plain(machine: OneMachine, outcome: Outcome) -> dict[str, Any]:
         "warnings": release["warnings"],
         "seconds": outcome.seconds,
     }
+
+
+def _note_command(machine: OneMachine) -> None:
+    command = f"shuffledp send --task {quoted(machine.task_file.resolve())} --value {quoted(machine.an_answer)}"
+    print_note(f"Answer in a terminal: {command}")

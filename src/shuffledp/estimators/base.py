@@ -116,6 +116,14 @@ class AdditiveNoise(Protocol):
 
 
 @runtime_checkable
+class KnownVariance(Protocol):
+    """An estimator of which the variance is known, but not the distribution of its errors."""
+
+    def variance(self, count: int = 0) -> float:
+        """The variance of the estimate of a value that `count` people hold."""
+
+
+@runtime_checkable
 class IntervalsFromCounts(Protocol):
     """An estimator whose intervals follow from its published estimates, so that any confidence can be had later."""
 

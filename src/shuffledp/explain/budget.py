@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from shuffledp.ledger.budget import Budget
 
 
-class Used(Protocol):
+class BudgetUse(Protocol):
     """What an answer uses of a limit (collect/client/budget.py)."""
 
     @property
@@ -29,7 +29,7 @@ class Used(Protocol):
         """The limit."""
 
 
-class Answered(Protocol):
+class AnsweredTask(Protocol):
     """One task in a journal."""
 
     @property
@@ -41,11 +41,11 @@ class Answered(Protocol):
         """What its privacy follows from; None if that is unknown."""
 
 
-class Answers(Protocol):
+class History(Protocol):
     """All tasks in a journal, with their total."""
 
     @property
-    def spent(self) -> Sequence[Answered]:
+    def spent(self) -> Sequence[AnsweredTask]:
         """The tasks."""
 
     @property
@@ -73,7 +73,7 @@ class Answers(Protocol):
         """The delta of that task."""
 
 
-def use_line(use: Used) -> str:
+def use_line(use: BudgetUse) -> str:
     """Return what an answer uses of the limit, and what the answers before it have used, rounded up."""
     limit, before = privacy_figure(use.limit.epsilon), _figure(use.before)
     if use.before == use.after:
@@ -85,32 +85,32 @@ def _figure(epsilon: float) -> str:
     return share_at_most(epsilon, digits=3)
 
 
-def total_lines(answers: Answers) -> list[str]:
+def total_lines(history: History) -> list[str]:
     """Return the total against the limit, and what fits, in one line each."""
-    number, limit = counted(len(answers.spent), "answer"), answers.limit
-    at = f"at delta {privacy_figure(answers.delta)}"
+    number, limit = counted(len(history.spent), "answer"), history.limit
+    at = f"at delta {privacy_figure(history.delta)}"
     bound = "" if limit is None else f" of your {privacy_figure(limit.epsilon)}"
-    if not answers.spent:
+    if not history.spent:
         first = f"Nothing is used{bound}{'' if limit is None else f', {at}'}."
-    elif answers.epsilon is None:
+    elif history.epsilon is None:
         first = f"{number}; the total is unknown, because parameters are missing."
     else:
         first = (
-            f"{number} {'uses' if len(answers.spent) == 1 else 'use'} epsilon {_figure(answers.epsilon)}{bound}, {at}."
+            f"{number} {'uses' if len(history.spent) == 1 else 'use'} epsilon {_figure(history.epsilon)}{bound}, {at}."
         )
     if limit is None:
         return [first, "No limit is stored, so clients check none."]
-    if answers.epsilon is None:
+    if history.epsilon is None:
         return [first]
-    over = ["More is used than the limit allows."] if answers.over else []
-    return [first, *over, f"Left: {_fits(answers, limit)}."]
+    over = ["More is used than the limit allows."] if history.over else []
+    return [first, *over, f"Left: {_fits(history, limit)}."]
 
 
-def _fits(answers: Answers, limit: Budget) -> str:
-    at = f"at delta {privacy_figure(answers.fits_delta)} and one value per person"
-    if answers.fits is None:
+def _fits(history: History, limit: Budget) -> str:
+    at = f"at delta {privacy_figure(history.fits_delta)} and one value per person"
+    if history.fits is None:
         return f"no task with epsilon {smallest_epsilon(limit):g} or more fits, {at}"
-    return f"one more task with epsilon up to {share_at_least(answers.fits, digits=3)} fits, {at}"
+    return f"one more task with epsilon up to {share_at_least(history.fits, digits=3)} fits, {at}"
 
 
 STATES = {
@@ -122,7 +122,7 @@ STATES = {
 """The states of a task in a journal; all count as spent."""
 
 
-def row(answered: Answered) -> list[str]:
+def row(answered: AnsweredTask) -> list[str]:
     """Return the day, the question, the guarantee, the round and the state of one task."""
     spending, state = answered.spending, STATES[answered.state]
     if spending is None:

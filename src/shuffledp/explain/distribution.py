@@ -117,7 +117,8 @@ def _middle_place(estimate: OrderedEstimate, middle: Quantile) -> float:
 def quantile_rows(estimate: OrderedEstimate, shares: Sequence[float] | None = None) -> list[tuple[str, str, str]]:
     """Return the share, the estimate and the interval of some quantiles as text."""
     return [
-        (f"{100 * found.share:.6g} %", written(found.value), found.interval) for found in estimate.quantiles(shares)
+        (f"{100 * found.share:.6g}%{' (median)' if found.share == 0.5 else ''}", written(found.value), found.interval)
+        for found in estimate.quantiles(shares)
     ]
 
 

@@ -8,8 +8,8 @@ from typing import Any
 
 from shuffledp.formatting import confidence, counted, sentence, share_at_least, share_at_most, shown
 from shuffledp.histogram.distribution import Quantile, written
-from shuffledp.release.changes import Difference, Measure
 from shuffledp.release.trend import Level, Trend
+from shuffledp.release.trend_changes import Difference, Measure
 from shuffledp.release.trend_quantiles import QuantileDifference, QuantileTrend, Verdict
 
 MOST_SENTENCES = 3
@@ -110,6 +110,9 @@ def change_of_quantile(found: QuantileDifference) -> str:
     between = "" if None in ends else f" (between {ends[0]} and {ends[1]})"
     if found.verdict is Verdict.NO_EVIDENCE:
         return f"no evidence of a change {since}{between}"
+    if 0 in (found.low, found.high):  # both quantiles lie in intervals that meet at an edge
+        most = next((end for end in (found.low, found.high) if end), None)
+        return f"{found.verdict.value} {since}" + ("" if most is None else f" (by less than {abs(most):,.10g})")
     return f"{found.verdict.value} {since}{between}"
 
 
@@ -124,16 +127,15 @@ def quantile_cell(found: Quantile) -> str:
 
 
 def sentences(trend: Trend, limit: int = MOST_SENTENCES, *, since: int | None = None) -> list[str]:
-    """Return the changes of the median and of the most frequent values since the first or a given round."""
+    """Return the changes of the median and of values since a round: first values that changed, then frequent ones."""
     if len(trend.rounds) < 2:
         return []
     middle = next((each for each in trend.quantiles if each.share == 0.5), None)
     found = [] if middle is None else [f"{quantile_name(middle)}: {change_of_quantile(middle.difference(since=since))}"]
-    for label in trend.top(limit - len(found)):
-        difference = trend.difference(label, since=since)
-        if difference is not None:
-            found.append(f"{shown(label)}: {change(difference, trend.measure)}")
-    return found
+    differences = {each.label: each for each in trend.differences(since=since)}
+    order = [differences[label] for label in trend.top() if label in differences]
+    order.sort(key=lambda each: each.verdict is Verdict.NO_EVIDENCE)
+    return found + [f"{shown(each.label)}: {change(each, trend.measure)}" for each in order[: limit - len(found)]]
 
 
 def confidence_sentence(trend: Trend) -> str:

@@ -7,7 +7,7 @@ lengths are in per cent and letters keep their size, so that the chart fits a ph
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -15,12 +15,15 @@ from shuffledp.explain.html import render
 from shuffledp.explain.svg import Axis
 from shuffledp.formatting import shown
 from shuffledp.histogram.distribution import written
-from shuffledp.release.changes import Measure
 from shuffledp.release.trend import Level, Trend
+from shuffledp.release.trend_changes import Measure
 from shuffledp.release.trend_quantiles import QuantileTrend
 
 if TYPE_CHECKING:
     from markupsafe import Markup
+
+Scale = Callable[[float], float]
+"""From a round or a value to its place on an axis, from 0 to 1."""
 
 MOST_LINES = 5
 """Lines of a chart: more cannot be told apart."""
@@ -156,7 +159,7 @@ def _down(share: float) -> float:
     return _TOP + share * (100 - _TOP - _BOTTOM)
 
 
-def _shape(line: _Line, at: int, x: Any, y: Any) -> dict[str, Any]:
+def _shape(line: _Line, at: int, x: Scale, y: Scale) -> dict[str, Any]:
     """The bands, paths, dots and the name of a line."""
     few = len(line.points) <= _MOST_DOTS
     known = [point for point in line.points if point is not None]
@@ -172,7 +175,7 @@ def _shape(line: _Line, at: int, x: Any, y: Any) -> dict[str, Any]:
         "name": line.name if len(line.name) <= _NAME_WIDTH else line.name[: _NAME_WIDTH - 1] + "…",
         "bands": [_polygon(part, x, y) for part in _parts(line.points)],
         "paths": [
-            _path([(x(point.place), y(point.value)) for point in part])
+            _path([(x(point.place), y(point.value)) for point in part if point.value is not None])
             for part in _parts([None if point is None or point.value is None else point for point in line.points])
             if len(part) > 1
         ],
@@ -193,7 +196,7 @@ def _parts(points: Sequence[_Point | None]) -> list[list[_Point]]:
     return [part for part in found if part]
 
 
-def _polygon(part: Sequence[_Point], x: Any, y: Any) -> str:
+def _polygon(part: Sequence[_Point], x: Scale, y: Scale) -> str:
     upper = [(x(point.place), y(point.high)) for point in part]
     lower = [(x(point.place), y(point.low)) for point in reversed(part)]
     return _path([*upper, *lower])
@@ -203,7 +206,7 @@ def _path(points: Sequence[tuple[float, float]]) -> str:
     return " ".join(f"{_SIZE * left:.1f},{_SIZE * down:.1f}" for left, down in points)
 
 
-def _reach(point: _Point, x: Any, y: Any) -> dict[str, str]:
+def _reach(point: _Point, x: Scale, y: Scale) -> dict[str, str]:
     """The interval of a value that was not found: an upright broken line."""
     ends = {"y1": y(point.high), "y2": y(point.low)}
     return {"x": f"{_across(x(point.place)):.2f}%", **{name: f"{_down(end):.2f}%" for name, end in ends.items()}}
@@ -223,7 +226,7 @@ def _apart(places: Sequence[float]) -> list[float]:
     return found
 
 
-def _times(trend: Trend, x: Any) -> list[dict[str, str]]:
+def _times(trend: Trend, x: Scale) -> list[dict[str, str]]:
     """The numbers of some rounds along the axis, the first and the last among them."""
     numbers = [each.number for each in trend.rounds]
     if len(numbers) > _MOST_TIMES:

@@ -24,8 +24,8 @@ from shuffledp.explain.trend import (
 )
 from shuffledp.explain.trend_chart import quantile_chart, trend_chart
 from shuffledp.formatting import confidence
-from shuffledp.release.changes import Difference, Measure
 from shuffledp.release.trend import Level, Trend
+from shuffledp.release.trend_changes import Difference, Measure
 
 MOST_ROWS = 50
 """Values in the table of changes; the files have more."""

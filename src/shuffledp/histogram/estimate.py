@@ -228,10 +228,11 @@ class Estimate(Exports):
 
     @cached_property
     def _largest_first(self) -> NDArray[np.int64]:
-        """Positions by estimate, largest first; bins that are not values come last."""
+        """Positions by estimate, largest first; bins that are not values come last, padding bins in their own order."""
         labels = self.labels.tolist() if self._has_others else [None] * len(self)
         last = np.array([isinstance(label, NotAValue) for label in labels], dtype=bool)
-        return np.lexsort((-self.counts, last))
+        padding = np.array([1 + label.most if isinstance(label, Absent) else 0 for label in labels], dtype=np.int64)
+        return np.lexsort((-self.counts, -padding, padding > 0, last))
 
     def _rows_at(self, order: NDArray[np.int64]) -> list[Row]:
         bounds = self.simultaneous.possible(self.people)

@@ -5,7 +5,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from bisect import bisect_left
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
@@ -113,7 +114,7 @@ class Ledger:
         raise self._refusal(before, curve, partial(_same_curve, protocol, entry), delta=delta)
 
     def check_fits(self, protocols: Mapping[str, HistogramProtocol], *, entries: Mapping[str, Entry]) -> None:
-        """Raise BudgetError, as `spend(once=True)` would, if these releases do not fit together. Enter nothing.
+        """Raise BudgetError if these releases do not fit together. Enter nothing.
 
         The keys are the `what` of each entry; releases that are already entered fit.
         """
@@ -123,13 +124,11 @@ class Ledger:
         new = {what: curve for what, curve in curves.items() if _entered(known, described(what), curve) is None}
         if self._budget.allows(composed([before, *new.values()])):
             return
-        for what, curve in new.items():  # which of them is too much
-            protocol = protocols[what]
-            together = composed([before, curve])
-            if not self._budget.allows(together):
-                _, delta = stated_guarantee(protocol)
-                raise self._refusal(before, curve, partial(_same_curve, protocol, entries.get(what)), delta=delta)
-            before = together
+        if len(new) > 1:
+            raise self._refusal_of_several(before, list(new.values()))
+        for what, curve in new.items():
+            _, delta = stated_guarantee(protocols[what])
+            raise self._refusal(before, curve, partial(_same_curve, protocols[what], entries.get(what)), delta=delta)
 
     def spend_elsewhere(self, *, epsilon: float, delta: float, what: str) -> int:
         """Enter a release of another program; it counts as the worst release with this guarantee.
@@ -154,6 +153,22 @@ class Ledger:
         with store.changing(self._path, patience=self._patience) as change:
             if not change.publish(whole("number", number)):
                 raise ParameterError(f"number must be the number of an entry of this ledger, got {number}")
+
+    def _refusal_of_several(self, before: Composition, curves: Sequence[Curve]) -> BudgetError:
+        """Return the error for releases that do not fit together, with the number of them that would."""
+        limit = self._budget
+        reached = share_at_most(limit.reached(composed([before, *curves])))
+        spent = share_at_most(limit.reached(before)) if before.parts else "nothing"
+        fitting = bisect_left(
+            range(1, len(curves) + 1), True, key=lambda number: not limit.allows(composed([before, *curves[:number]]))
+        )
+        return BudgetError(
+            f"{len(curves):,} releases that are planned exceed the limit of the ledger of {limit.population} together, "
+            f"epsilon {privacy_figure(limit.epsilon)} with delta {privacy_figure(limit.delta)}: the total delta would "
+            f"be {reached}, and {spent} of it is spent; nothing was released. "
+            f"{f'Only the first {fitting:,} would fit' if fitting else 'None of them would fit'}",
+            fits=None,
+        )
 
     def _refusal(self, before: Composition, curve: Curve, make: Make, *, delta: float) -> BudgetError:
         """Return the error for a release that does not fit, with the epsilon that would."""

@@ -155,7 +155,7 @@ class Change:
 def _connected(path: Path, *, patience: float) -> Iterator[sqlite3.Connection]:
     """Connect to a ledger, and raise errors of SQLite as DataError."""
     if not path.exists():
-        raise DataError(f"there is no ledger {path}: create it with Ledger.create")
+        raise DataError(f"there is no ledger {path}: create it with `shuffledp ledger FILE --limit` or Ledger.create")
     if path.is_dir():
         raise DataError(f"{path} is a folder, not a ledger")
     address = f"file:{quote(str(path.absolute()))}?mode=rw"

@@ -70,9 +70,9 @@ class BaseHistogram(ShortRepr, ABC):
         object.__setattr__(self, "users", users)
         object.__setattr__(self, "bins", whole("bins", self.bins))
         object.__setattr__(self, "honest_users", honest_among(self.honest_users, users=users))
-        self._check_sets()
+        self._check_answer_options()
 
-    def _check_sets(self) -> None:
+    def _check_answer_options(self) -> None:
         """Check that there are enough bins for the different values of one person."""
         values = values_each(self.values_per_person)
         padding_bins = padding_bins_of(self.padding_bins, values=values)

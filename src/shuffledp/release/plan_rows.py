@@ -15,6 +15,7 @@ from typing import NamedTuple
 from shuffledp.accounting.composition import composed
 from shuffledp.accounting.rounds import guarantee_of_one
 from shuffledp.errors import ParameterError, TooFewUsersError
+from shuffledp.estimators.base import AdditiveNoise, KnownVariance
 from shuffledp.formatting import printable
 from shuffledp.progress import Progress, quiet
 from shuffledp.protocols.catalogue import CATALOGUE, Entry, Model
@@ -160,11 +161,12 @@ def one_round(entry: Entry, target: Target, rounds: int) -> Target:
 
 def _deviation(protocol: HistogramProtocol) -> float | None:
     """The standard deviation of the estimate of a value that nobody holds, before an estimator that truncates it."""
-    noise = getattr(protocol, "noise", None)
-    if noise is not None:
-        return math.sqrt(noise.variance)
-    variance = getattr(protocol.estimator, "variance", None)
-    return None if variance is None else math.sqrt(variance())
+    match protocol.estimator:
+        case AdditiveNoise() as estimator:
+            return math.sqrt(estimator.error_noise.noise.variance)
+        case KnownVariance() as estimator:
+            return math.sqrt(estimator.variance())
+    return None
 
 
 PRACTICAL_MESSAGES = 1000.0

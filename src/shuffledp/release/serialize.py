@@ -136,17 +136,18 @@ def _object(source: str | Path) -> dict[str, Any]:
         except (OSError, ValueError) as error:
             reason = getattr(error, "strerror", None) or "it is not the name of a file of UTF-8 text"
             raise DataError(f"cannot read {str(source)[:200]}: {reason}") from None
+    file = "this" if text is source else str(source)[:200]
     try:
         stored = json.loads(str(text))
     except (ValueError, RecursionError):
-        raise DataError("this is not a release: it is not JSON, or nested too deeply") from None
-    return _checked(stored)
+        raise DataError(f"{file} is not a release: it is not JSON, or nested too deeply") from None
+    return _checked(stored, file)
 
 
-def _checked(stored: Any) -> dict[str, Any]:
+def _checked(stored: Any, file: str = "this") -> dict[str, Any]:
     """Refuse anything but a release of this format."""
     if not isinstance(stored, dict) or "shuffledp_release" not in stored:
-        raise DataError("this is JSON, but not a release as Release.to_json writes it")
+        raise DataError(f"{file} is JSON, but not a release as Release.to_json writes it")
     if stored["shuffledp_release"] != FORMAT:
         raise DataError(
             f"this release was written in format {str(stored['shuffledp_release'])[:20]}, and this version of "

@@ -27,9 +27,10 @@ from shuffledp.accounting.rounds import MOST_ROUNDS
 from shuffledp.errors import LabelError, ParameterError
 from shuffledp.formatting import ShortRepr, shown
 from shuffledp.histogram.labels import NotAValue
-from shuffledp.release.changes import Changes, Difference, Measure, decimal_share
 from shuffledp.release.release import Release
-from shuffledp.release.rounds import (
+from shuffledp.release.trend_changes import Changes, Difference, Measure, decimal_share
+from shuffledp.release.trend_quantiles import QuantileTrend, quantile_trends
+from shuffledp.release.trend_rounds import (
     Numbers,
     Risks,
     Round,
@@ -40,7 +41,6 @@ from shuffledp.release.rounds import (
     labels_of,
     numbered,
 )
-from shuffledp.release.trend_quantiles import QuantileTrend, quantile_trends
 from shuffledp.validation import failure_probability, whole
 
 

@@ -12,8 +12,8 @@ from shuffledp.jsonable import label_with_kind, plain, plain_label
 from shuffledp.release.trend_quantiles import QuantileTrend
 
 if TYPE_CHECKING:
-    from shuffledp.release.changes import Difference
     from shuffledp.release.trend import Level, Trend
+    from shuffledp.release.trend_changes import Difference
 
 FORMAT = 1
 """The version of the JSON object; it grows with every incompatible change."""

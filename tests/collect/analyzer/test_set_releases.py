@@ -150,7 +150,7 @@ def test_the_console_shows_numbers_in_order_and_the_shares_of_choices():
     page = str(rendered_release(release_of(task, [tally_of(task, NUMBERS)], refused={})))
     _, quantiles, rest = page.partition("Quantiles")
     assert quantiles
-    assert rest.index("50 %") < rest.index("90 %")
+    assert rest.index("50% (median)") < rest.index("90%")
     table = rest[rest.index("Table: 24 values") :]
     at = [table.index(words) for words in ("below 0", "0 to below 5", "5 to below 10", "100 and above", "(none)")]
     assert at == sorted(at)

@@ -104,7 +104,7 @@ def test_tasks_that_do_not_fit_together_are_refused(tmp_path, given, kept):
     other = json.loads(kept.task.to_json())
     other["question"] = "Another?"
     (tmp_path / "other.json").write_text(json.dumps(other))
-    with pytest.raises(BudgetError):
+    with pytest.raises(BudgetError, match=r"^2 releases that are planned exceed .* Only the first 1 would fit$"):
         partial(one, task=[*given.keywords["task"], tmp_path / "other.json"])().check()
 
 

@@ -72,7 +72,7 @@ def test_mixed_answers_are_composed_exactly(tmp_path):
     answered = [small_task(**more).task for more in KINDS.values()]
     for task in answered:
         Client(task, journal=tmp_path).report("a")
-    total = Total(budget.known(Journal(tmp_path).spendings()).values())
+    total = Total(budget.spendings_by_task(Journal(tmp_path).spendings()).values())
     kept = math.prod(1 - chance_of_more(task.protocol, task.most_messages) for task in answered)
     by_hand = composed([task.protocol.privacy for task in answered])
     for epsilon in (0.0, 1.0, 2.5):
@@ -496,7 +496,7 @@ def test_answers_are_in_the_order_of_days_series_and_rounds():
         spending = msgspec.structs.replace(Spending.of(task), day=day, series=SeriesRound(series, number))
         found.append(AnsweredTask(task=f"{len(found) * 7 % 12:02d}", state="sent", spending=spending))
     found.reverse()
-    in_order = sorted(found, key=journal._order)
+    in_order = sorted(found, key=journal._time_order)
     assert in_order == list(reversed(found))
 
 

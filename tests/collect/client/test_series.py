@@ -70,6 +70,7 @@ def test_each_round_once_with_one_client(kept, shuffler, clock, tmp_path):
     assert sorted(path.stem for path in tmp_path.glob("*.json") if len(path.stem) == 64) == sorted(
         kept.series.task(number).name for number in (1, 2, 4)
     )
+    assert [spent.spending.series.round for spent in Journal(tmp_path).spendings()] == [1, 2, 4]
 
 
 def test_a_report_that_could_not_be_sent_is_not_used_in_the_next_round(kept, shuffler, clock, tmp_path):
@@ -133,7 +134,8 @@ def test_commands(kept, shuffler, tmp_path):
     sent = command("send", *options, "--value", "dark", "--at-most", "1,1e-6")
     assert sent.returncode == 0, sent.stderr
     assert "of all 4 rounds together (this is round 2): strong protection" in sent.stderr
-    assert "already answered" in command("send", *options, "--value", "light").stdout
+    assert "Guarantee, of all 4 rounds together (this is round 2): epsilon 1, delta 1e-6, verified" in sent.stdout
+    assert "already answered this round" in command("send", *options, "--value", "light").stdout
     assert command("send", *options, "--value", "light", "--at-most", "0.9,1e-6").returncode == 4
     assert len(shuffler.bodies) == 1
     data = tmp_path / "people.csv"

@@ -37,7 +37,7 @@ export class GridLoss {
   }
 
   /**
-   * The loss of so many independent releases, by doubling along the binary digits of their number.
+   * The loss of `count` independent releases, by doubling along the binary digits of their number.
    *
    * @param {number} count @param {number} cut
    */
@@ -118,7 +118,7 @@ export function onGrid(loss, step, cut) {
 
 /**
  * The loss of independent shifts together, each as often as it is counted. Their order matters a little, since every
- * step shortens: it is that of the Python package (docs/reference/wire-format.md).
+ * step shortens; the Python package uses the same order (docs/reference/wire-format.md).
  *
  * @param {{loss: PrivacyLoss, count: number}[]} shifts @param {number} cut
  */

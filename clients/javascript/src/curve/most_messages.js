@@ -2,7 +2,7 @@
  * How likely it is that anybody draws more messages than a report may hold, and so draws again.
  *
  * Let A be the event that nobody of n people does, and eta >= n P(more) bound the chance that it fails. The number of
- * messages has the same law whatever somebody answers, so P(A) is the same for neighbours, and for every set S of
+ * messages has the same distribution for every answer, so P(A) is the same for neighbours, and for every set S of
  * outcomes P_x(S | A) <= (e^epsilon P_x'(S and A) + delta) / P(A) = e^epsilon P_x'(S | A) + delta / P(A): drawing again
  * costs a factor 1 / (1 - eta) in delta.
  */

@@ -36,7 +36,7 @@ from shuffledp.collect.server import observability as metrics
 from shuffledp.collect.server.cache import BoundedLock
 from shuffledp.collect.server.http import application, asking_the_store, problem, starting
 from shuffledp.collect.server.pull import Background
-from shuffledp.collect.server.rounds import SeriesWork, grouped_by_series
+from shuffledp.collect.server.series import SeriesWork, grouped_by_series
 from shuffledp.collect.store import KeptRelease, TallyStanding, TallyStore
 from shuffledp.collect.task import Series, Task
 from shuffledp.collect.web import console as console_errors

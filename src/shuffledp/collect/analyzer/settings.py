@@ -16,7 +16,7 @@ from shuffledp.collect.server.pull import BatchSource
 from shuffledp.collect.server.settings import (
     check_guarantees,
     check_one_upstream,
-    is_over_without_key,
+    is_closed_round,
     read_keys,
     read_tasks,
     upstream_at,
@@ -126,7 +126,7 @@ class Settings:
         check_one_upstream(upstream or each.shufflers[-1].address for each in tasks)
         Ledger(ledger)  # raises an error before a store is created
         held = {each.public: each for each in keys}
-        served = [each for each in tasks if keys and not (each.analyzer.key not in held and is_over_without_key(each))]
+        served = [each for each in tasks if keys and not (each.analyzer.key not in held and is_closed_round(each))]
         source = cache(_source)  # all tasks come from one server: its connections are shared
         return cls(
             served=[

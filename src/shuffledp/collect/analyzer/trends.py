@@ -1,9 +1,9 @@
 """The trend of a series: all its rounds from their tallies, with joint intervals, computed once after each release.
 
 A release has intervals of its own. Those of a trend must hold for all rounds together, so every round is estimated
-again from the tallies of its released batches, with its share of the risk (release/rounds.py). Batches that are not
-released yet are left out: the ledger may have no entry for them. Texts are searched again, which takes as long as their
-release.
+again from the tallies of its released batches, with its share of the risk (release/trend_rounds.py). Batches that are
+not released yet are left out: the ledger may have no entry for them. Texts are searched again, which takes as long as
+their release.
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ from shuffledp.errors import ShuffledpError
 from shuffledp.explain.html import render
 from shuffledp.explain.trend_page import context, page
 from shuffledp.release.release import Release
-from shuffledp.release.rounds import Risks, Round, is_exact
 from shuffledp.release.trend import Trend
+from shuffledp.release.trend_rounds import Risks, Round, is_exact
 
 MOST_NUMBERS = 4_000_000
 """Values times rounds of a trend, which is held in memory while it is computed: the latest rounds that fit."""

@@ -113,7 +113,7 @@ def new_limit(budget: Any, *, by_results: bool = False) -> Budget:
         raise ParameterError("budget must be an epsilon and a delta, such as (3, 1e-5)") from None
 
 
-def known(spent: Iterable[AnsweredTask]) -> dict[str, Spending]:
+def spendings_by_task(spent: Iterable[AnsweredTask]) -> dict[str, Spending]:
     """Return the spendings by task; refuse entries whose privacy is unknown."""
     found: dict[str, Spending] = {}
     missing = []
@@ -141,7 +141,7 @@ def use_of(journal: Journal, task: Task, limit: Budget) -> BudgetUse:
 
 
 def _use(spent: list[AnsweredTask], task: Task, limit: Budget) -> tuple[BudgetUse, Total]:
-    found = known(spent)
+    found = spendings_by_task(spent)
     states = {one.task: one.state for one in spent}
     state = states.get(task.name)
     made = state not in (None, "claimed")
@@ -289,7 +289,7 @@ def history(journal: Journal) -> History:
     spent, limit = journal.spendings(), journal.limit
     delta = _USUAL_DELTA if limit is None else limit.delta
     described = all(one.spending is not None for one in spent)
-    total = Total(known(spent).values()) if described else None
+    total = Total(spendings_by_task(spent).values()) if described else None
     fits_delta = float(f"{delta / _USUAL_SHARE:.6g}")
     return History(
         spent=spent,

@@ -93,7 +93,7 @@ class _Limit(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tr
 
 @dataclass(frozen=True, kw_only=True)
 class AnsweredTask:
-    """One task in a journal. Its `state` is that of the entry, or "claimed" if a client began and did not finish.
+    """One task in a journal. Its `state` is the entry's, or "claimed" if a client began and did not finish.
 
     `spending` is None in entries of the first version, until `Journal.describe` adds it.
     """
@@ -241,7 +241,7 @@ class Journal:
                     found[name] = AnsweredTask(task=name, state=entry.state, spending=known)
             elif name not in found or found[name].spending is None:
                 self._add_claim(found, name, ending)
-        return sorted(found.values(), key=_order)
+        return sorted(found.values(), key=_time_order)
 
     def _add_claim(self, found: dict[str, AnsweredTask], name: str, ending: str) -> None:
         path = self.folder / f"{name}{ending}"
@@ -348,20 +348,21 @@ class Journal:
             )
 
 
+def _time_order(spent: AnsweredTask) -> tuple[str, str, int, str]:
+    """Sort by the day, then the rounds of each series by their number. A day is all that a journal knows of a time."""
+    spending = spent.spending
+    if spending is None:
+        return "", "", 0, spent.task
+    series = spending.series
+    return (spending.day, "", 0, spent.task) if series is None else (spending.day, series.id, series.round, spent.task)
+
+
 def _decoded(content: bytes, kind: type[T]) -> T | None:
     """Read a record; None if it is not one."""
     try:
         return msgspec.json.decode(content, type=kind)
     except (msgspec.DecodeError, UnicodeDecodeError):
         return None
-
-
-def _order(spent: AnsweredTask) -> tuple[str, str, int, str]:
-    spending = spent.spending
-    if spending is None:
-        return ("", "", 0, spent.task)
-    series = spending.series
-    return (spending.day, "" if series is None else series.id, 0 if series is None else series.round, spent.task)
 
 
 def _plain(entry: Entry) -> dict[str, Any]:

@@ -45,7 +45,7 @@ def read_keys(paths: Sequence[Path]) -> list[KeyPair]:
     return [read_key(file) for file in files]
 
 
-def is_over_without_key(task: Task) -> bool:
+def is_closed_round(task: Task) -> bool:
     """Whether a task is a round that is closed, so that its key may have been destroyed."""
     return task.series is not None and task.phase(time.time()) is Phase.CLOSED
 

@@ -33,7 +33,7 @@ from shuffledp.collect.server.http import (
 )
 from shuffledp.collect.server.observability import log, log_error
 from shuffledp.collect.server.pull import Background, Work
-from shuffledp.collect.server.rounds import SeriesWork, grouped_by_series
+from shuffledp.collect.server.series import SeriesWork, grouped_by_series
 from shuffledp.collect.shuffler.ingest import GroupCommit, Ingestion, Refusals
 from shuffledp.collect.shuffler.settings import Served, Settings
 from shuffledp.collect.shuffler.worker import BatchCloser, BatchMixer

@@ -14,7 +14,7 @@ from shuffledp.collect.server.pull import BatchSource
 from shuffledp.collect.server.settings import (
     check_guarantees,
     check_one_upstream,
-    is_over_without_key,
+    is_closed_round,
     read_keys,
     read_tasks,
     upstream_at,
@@ -175,7 +175,7 @@ class Settings:
 
 def _is_needed(task: Task, held: Mapping[str, KeyPair]) -> bool:
     """Whether a task is served: a round that is over and whose key was destroyed is not."""
-    return any(place.key in held for place in (*task.shufflers, task.analyzer)) or not is_over_without_key(task)
+    return any(place.key in held for place in (*task.shufflers, task.analyzer)) or not is_closed_round(task)
 
 
 def _place(task: Task, held: Mapping[str, KeyPair]) -> tuple[int, KeyPair]:

@@ -49,11 +49,12 @@ _SECONDS_EACH = 0.05
 
 _CHECK_SECONDS = 0.2
 
-_STARTING = 6.0
+_STARTING = 8.0
 """Seconds from the start of the servers to the first round of a series."""
 
-_SHORTEST_PERIOD, _PEOPLE_PER_SECOND = 6.0, 250.0
-"""Seconds of a round without anybody, and people who can report in a second on a slow machine."""
+_SHORTEST_PERIOD, _PEOPLE_PER_SECOND = 15.0, 150.0
+"""Seconds of a round without anybody, and people who can report in a second on a slow machine. People of the next round
+start to report after the release of this one, so a round must leave time for mixing and counting too."""
 
 _MOMENT = 1.0
 """Seconds after which `takes_long` is called."""
@@ -307,7 +308,10 @@ class OneMachine:
 
     def _wait_for_release(self, people: int, progress: Progress) -> Release:
         if not people:
-            raise DataError(f"too few reports were accepted for a batch of {self.users} people: nothing is released")
+            hint = "" if self.series is None else ". If the round was over too early, give a longer --period"
+            raise DataError(
+                f"too few reports were accepted for a batch of {self.users} people: nothing is released{hint}"
+            )
         progress("mixing and counting", 0.0)
         found: list[Release] = []
 

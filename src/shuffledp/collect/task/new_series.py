@@ -53,6 +53,10 @@ def new_series(
     period = whole("period", period)
     if period > LONGEST_PERIOD:
         raise ParameterError(f"period must be at most {LONGEST_PERIOD} seconds (ten years), got {period}")
+    try:
+        _ = opens + timedelta(seconds=period) * rounds
+    except OverflowError:
+        raise ParameterError("the last round must end before the year 10000: choose an earlier start") from None
     places = _places(servers, shufflers, analyzer, rounds=rounds)
     precision = min(_STEP, period) if time_precision is None else time_precision
 

@@ -66,14 +66,15 @@ def new_task(
         raise ParameterError(
             f"protocol must be {' or '.join(possible)} for answers of kind {kind_of(answers)}, got {protocol!r}"
         )
+    most = answers.most if isinstance(answers, AnswerChoices) else 0
     target = Target(
         users=users,
         bins=answers.code.values if isinstance(answers, AnswerText) else answers.size + 2,
         epsilon=epsilon,
         delta=delta,
         honest_users=honest_users,
-        values_per_person=(most := answers.most if isinstance(answers, AnswerChoices) else 1),
-        padding_bins=most if isinstance(answers, AnswerChoices) else 0,
+        values_per_person=max(1, most),
+        padding_bins=most,
     )
     made: ShuffledHistogram | Ranges
     if isinstance(answers, AnswerText):

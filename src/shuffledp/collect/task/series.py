@@ -60,7 +60,7 @@ LONGEST_PERIOD = 3660 * 86_400
 
 @dataclass(frozen=True, kw_only=True)
 class SeriesPromise:
-    """The verified guarantee of one round, and that of all rounds together."""
+    """The verified guarantees of one round, and of all rounds together."""
 
     round: Promise
     total: Promise
@@ -141,6 +141,10 @@ class Series(PublicFile, frozen=True, forbid_unknown_fields=True, kw_only=True):
         if self.phase(now) is not Phase.OPEN:
             return None
         return int((now - self.opens.timestamp()) // self.period) + 1
+
+    def nearest_round(self, now: float) -> int:
+        """Return the number of the open round; before the series opens the first, and after it closes the last."""
+        return self.round_at(now) or (1 if now < self.opens.timestamp() else self.rounds)
 
     def servers_of(self, number: int) -> Servers:
         """Return the servers of a round."""

@@ -404,7 +404,7 @@ def task_of(content: bytes) -> Task:
 def task_of_json(plain: Any) -> Task:
     """Read a task from JSON that was parsed by `strict_json`."""
     if is_series(plain):
-        raise TaskError("it is a series, and here one task is needed: read it as a series")
+        raise TaskError("it is a series, and here one task is needed: `shuffledp task series` and Series read it")
     check_form(plain, _FORM)
     task = converted(plain, Task)
     _ = task.id

@@ -294,7 +294,7 @@ class Console:
         series = None if task.series is None else self._series.get(task.series.id)
         if series is None or task.series is None:
             return True
-        latest = series.round_at(now.timestamp()) or (1 if now < series.opens else series.rounds)
+        latest = series.nearest_round(now.timestamp())
         return latest - 1 <= task.series.round <= latest
 
     def _operator_task_page(self, task: Task, now: datetime) -> str:

@@ -25,9 +25,9 @@ from shuffledp.collect.task.answers import kind_of
 from shuffledp.collect.task.task import LONGEST_QUESTION
 from shuffledp.collect.web.assets import NO_STORE, Assets, client_folder, page_response, policy, web_page
 from shuffledp.explain.privacy import Protection
-from shuffledp.explain.rounds import how_often
-from shuffledp.explain.rounds import promise_of as series_promise
 from shuffledp.explain.task import details, duration, promise_of
+from shuffledp.explain.task_series import how_often
+from shuffledp.explain.task_series import promise_of as series_promise
 from shuffledp.formatting import epsilon_delta, share_at_most, shown
 
 _STATIC = Path(__file__).parent / "static" / "survey"
@@ -93,9 +93,7 @@ class _Pages:
         return list(found.values())
 
     def _now(self, series: Series) -> Task:
-        """The round that is open; before the first one the first, and after the last one the last."""
-        now = self._clock()
-        return series.task(series.round_at(now) or (1 if now < series.opens.timestamp() else series.rounds))
+        return series.task(series.nearest_round(self._clock()))
 
     async def show_task(self, request: Request) -> Response:
         """Show the page of a task."""

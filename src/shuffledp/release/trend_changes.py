@@ -18,8 +18,8 @@ from numpy.typing import NDArray
 from shuffledp.estimators.base import AdditiveNoise
 from shuffledp.estimators.differences import ErrorDifference, difference_range
 from shuffledp.formatting import ShortRepr
-from shuffledp.release.rounds import Numbers, RoundEstimate, bins_at_risk
 from shuffledp.release.trend_quantiles import Verdict
+from shuffledp.release.trend_rounds import Numbers, RoundEstimate, bins_at_risk
 
 
 class Measure(StrEnum):
