@@ -53,7 +53,7 @@ def test_values_of_two_columns(folder):
         (["one.json"], 2, "values must be 1 to 1,000,000 values to look up, got 0"),
         (["one.json", "drak"], 3, "label must be in the domain of 4 possible values; the nearest are 'dark'"),
         (["missing.json", "dark"], 3, "cannot read missing.json: No such file"),
-        (["people.csv", "dark"], 3, "this is not a release"),
+        (["people.csv", "dark"], 3, "people.csv is not a release"),
         (["one.json", "--values-file", "missing.txt"], 3, "cannot read missing.txt: No such file"),
         (["one.json", "--values-file", "one.parquet"], 3, "cannot read one.parquet: it is not UTF-8 text"),
         (["one.json", "--values-file", "long.txt"], 2, "values to look up, got 1,000,001"),

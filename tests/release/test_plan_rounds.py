@@ -58,7 +58,7 @@ def test_one_round_is_the_usual_plan():
 
 @pytest.mark.parametrize(
     ("rounds", "reason"),
-    [(0, "at least 1"), (-3, "at least 1"), (1.5, "whole number"), (10**6, "from 2 to 4096"), ("4", "whole number"),
+    [(0, "at least 2"), (-3, "at least 2"), (1.5, "whole number"), (10**6, "from 2 to 4096"), ("4", "whole number"),
      (True, "whole number"), (4097, "from 2 to 4096")],
 )  # fmt: skip
 def test_wrong_numbers_of_rounds(rounds, reason):

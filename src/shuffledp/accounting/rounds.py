@@ -40,8 +40,8 @@ basic composition, but for the cost of sampling again, which is below one part i
 
 def rounds_of(value: object, *, name: str = "rounds") -> int:
     """Return a number of rounds."""
-    number = whole(name, value, minimum=0)
-    if not FEWEST_ROUNDS <= number <= MOST_ROUNDS:
+    number = whole(name, value, minimum=FEWEST_ROUNDS)
+    if number > MOST_ROUNDS:
         raise ParameterError(f"{name} must be from {FEWEST_ROUNDS} to {MOST_ROUNDS}, got {number}")
     return number
 

@@ -109,8 +109,8 @@ def test_fewer_rounds_need_less_noise(rounds):
 @pytest.mark.parametrize(
     ("changes", "reason"),
     [
-        ({"rounds": 1}, "rounds must be from 2"),
-        ({"rounds": 0}, "rounds must be at least 1"),
+        ({"rounds": 1}, "rounds must be at least 2"),
+        ({"rounds": 0}, "rounds must be at least 2"),
         ({"rounds": 1.5}, "rounds must be a whole number"),
         ({"rounds": 10**6}, "rounds must be from 2 to 4096"),
         ({"period": 0}, "period must be at least 1"),
