@@ -45,6 +45,7 @@ CHOICES: dict[str, list[Any]] = {
         "apple", ["apple"], ["pear", "apple"], ["apple", "apple"], ["fig", "<b>", "e\u0301"], ["Apple"],
         ["kiwi", "plum", "apple"], ["(other)", "(none)"], "", None, [], [""], [None], ["", "apple"],
         ["apple", "pear", "fig", "<b>"], ["apple", "pear", "fig", "kiwi"], ["\u00e9", "e\u0301"], [" apple"], "kiwi",
+        [["apple"]], {}, {"apple": 1}, [{}], [[]], [["apple"], "pear"], [["apple", "pear"], "apple"],
     ],
     "choices-poisson": [["sport 1", "sport 40", "sport 2", "sport 3", "sport 4"], ["sport 41"], [], "sport 7"],
 }  # fmt: skip

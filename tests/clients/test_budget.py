@@ -127,6 +127,16 @@ def test_python_and_node_share_one_ledger(tmp_path):
 
 
 @pytest.mark.slow
+def test_node_refuses_a_name_in_upper_case(tmp_path):
+    from tests.clients.scripts import run_script
+
+    (folder := tmp_path / "journal").mkdir(mode=0o700)
+    (folder / f"{'A' * 64}.json").write_text("not looked at")
+    asked = {"text": tasks(1)[0].canonical.decode(), "folder": str(folder), "budget": [40, 0.1]}
+    assert "must have a name in lower case" in run_script(IN_NODE, asked)["error"]
+
+
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", KINDS)
 def test_node_writes_the_spendings_of_python(tmp_path, kind):
     task = small_task(**KINDS[kind]).task

@@ -136,7 +136,7 @@ def test_numbers_and_choices(vector):
             assert np.ravel(found.values_of(answer)).tolist() == asked["values"] == path(vector["tree"], *bins), asked
             continue
         listed, most = found.answers.values, found.answers.most
-        choices = [one for one in (answer if isinstance(answer, list) else [answer]) if one]
+        choices = [one for one in (answer if isinstance(answer, list) else [answer]) if one not in (None, "")]
         expected = {listed.index(one) if one in listed else len(listed) for one in choices} or {len(listed) + 1}
         assert found.answers.bins_of(answer) == bins == sorted(expected), asked
         padding = [len(listed) + 2 + at for at in range(most - len(bins))]

@@ -128,11 +128,12 @@ export class Places {
    */
   placeOf(answer) {
     if (answer === null || answer === undefined || answer === "") return this.number + 1;
+    if (typeof answer === "object" || typeof answer === "function") return this.number; // no text, whatever it contains
     try {
       const place = this.found ? this.found.get(String(answer)) : whole(answer) - this.start;
       return place !== undefined && place >= 0 && place < this.number ? place : this.number;
     } catch {
-      return this.number; // whatever an object does when it is asked for its text
+      return this.number; // a symbol has no text
     }
   }
 

@@ -19,7 +19,8 @@ import { askedOf, spendingOf } from "./spending.js";
 
 /**
  * What an answer uses of a limit: the epsilons of all answers before and after it, at the delta of the limit. `before`
- * equals `after` for a task that is answered already. `unfinished` is the number of other tasks that a client began to
+ * equals `after` for a task that has a report already. A report that was sent or refused is always `within`; one that was
+ * not sent is so only if all answers together are. `unfinished` is the number of other tasks that a client began to
  * answer and did not finish, which count as spent.
  * @typedef {{before: number, after: number, limit: number, left: number, delta: number, byResults: boolean,
  *   within: boolean, unfinished: number}} BudgetUse
@@ -52,16 +53,17 @@ export function useOf(spent, task, limit) {
   const others = countedAnswers(spent.filter((one) => one !== own));
   const spending = own?.spending ?? spendingOf(task);
   const one = countedAnswers([{ task: task.name, state: "claimed", spending }]);
-  const answered = own !== undefined && own.state !== "claimed";
+  const made = own !== undefined && own.state !== "claimed";
+  const past = made && own.state !== "ready";
   const after = totalOf(others, one).epsilon(limit.delta);
   return {
-    before: answered ? after : totalOf(others).epsilon(limit.delta),
+    before: made ? after : totalOf(others).epsilon(limit.delta),
     after,
     limit: limit.epsilon,
     left: Math.max(0, limit.epsilon - after),
     delta: limit.delta,
     byResults: limit.byResults,
-    within: answered || isWithin(others, one, limit),
+    within: past || isWithin(others, one, limit),
     unfinished: spent.filter((one) => one !== own && one.state === "claimed").length,
   };
 }
@@ -74,15 +76,15 @@ export function useOf(spent, task, limit) {
  * @param {Limit} limit
  */
 export function refusal(use, spent, task, limit) {
+  if (spent.some((one) => one.task === task.name && one.state !== "claimed")) return refusalOfReady(use, limit);
   const { delta } = task.guarantee;
   const fits = fitting(countedAnswers(spent.filter((one) => one.task !== task.name)), limit, delta);
-  const at = `at delta ${short(delta)}`;
+  const at = `at delta ${short(delta)} and one value per person`;
   const would =
     fits === null
       ? `no task with epsilon ${general(LEAST_SHARE * limit.epsilon)} or more fits ${at}`
       : `one more task with epsilon up to ${general(fits)} ${at} would fit`;
-  const begun = use.unfinished === 1 ? "1 answer" : `${use.unfinished} answers`;
-  const unfinished = use.unfinished ? ` (with ${begun} that a client began and did not finish)` : "";
+  const unfinished = use.unfinished ? ` (${begun(use)})` : "";
   const chosen = limit.byResults ? ", which holds whatever noise is chosen by results" : "";
   return new BudgetError(
     `this answer is over your limit of epsilon ${general(limit.epsilon)} at delta ${short(limit.delta)}${chosen}: ` +
@@ -90,6 +92,26 @@ export function refusal(use, spent, task, limit) {
       `${shareAtMost(use.after, DIGITS)}. Nothing was sent; ${would}`,
     { before: use.before, after: use.after, limit: limit.epsilon, fits },
   );
+}
+
+/**
+ * Return the error for a report that was made before and must not be sent.
+ * @param {BudgetUse} use
+ * @param {Limit} limit
+ */
+function refusalOfReady(use, limit) {
+  const unfinished = use.unfinished ? `, ${begun(use)}` : "";
+  return new BudgetError(
+    "a report for this task was made before and not sent, and all your answers together are over your limit of epsilon " +
+      `${general(limit.epsilon)} at delta ${short(limit.delta)}: ${shareAtMost(use.after, DIGITS)} is used${unfinished}. ` +
+      "Nothing was sent; the report is kept, and a higher limit allows it",
+    { before: use.before, after: use.after, limit: limit.epsilon, fits: null, made: true },
+  );
+}
+
+/** @param {BudgetUse} use */
+function begun({ unfinished }) {
+  return `with ${unfinished === 1 ? "1 answer" : `${unfinished} answers`} that a client began and did not finish`;
 }
 
 /** @param {number} delta */

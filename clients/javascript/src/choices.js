@@ -33,8 +33,8 @@ export class ChoicePlaces extends Places {
   }
 
   /**
-   * The different places of all choices in an answer, in increasing order. A text, or anything that cannot be iterated
-   * over, is one choice. Empty choices are left out, and an answer without any other choice is the choice (none).
+   * The different places of all choices in an answer, in increasing order. A text, a map, or anything that cannot be
+   * iterated over, is one choice. Empty choices are left out, and an answer without any other choice is the choice (none).
    * @param {unknown} answer
    * @returns {number[]}
    */
@@ -82,5 +82,5 @@ export class ChoicePlaces extends Places {
  * @returns {answer is Iterable<unknown>}
  */
 function isIterable(answer) {
-  return typeof answer === "object" && answer !== null && Symbol.iterator in answer;
+  return typeof answer === "object" && answer !== null && !(answer instanceof Map) && Symbol.iterator in answer;
 }

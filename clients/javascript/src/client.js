@@ -5,6 +5,7 @@ import { checkOpen, openTask } from "./checking.js";
 import { DataError, ParameterError, RefusedError, noted } from "./errors.js";
 import { newReport } from "./making.js";
 import { opened } from "./opening.js";
+import { checkLimited } from "./journal_choice.js";
 import { endsReport } from "./reasons.js";
 import { fetchAnswers, post } from "./sending.js";
 import { spendingOf } from "./spending.js";
@@ -24,19 +25,21 @@ const COUNTS_ONCE = "; the report was taken: if it is sent again, then as the sa
 export class Client {
   #admission;
   #timeout;
+  #limited;
   /** @type {Promise<unknown>} */
   #last = Promise.resolve();
 
   /** @param {Awaited<ReturnType<typeof opened>>} checked by `Client.open`, which makes clients */
-  constructor({ task, series, promise, journal, admission, timeout, limit }) {
+  constructor({ task, series, promise, journal, admission, timeout, limit, limited }) {
     /** The task that is answered; of a series, the round that is open. */
     this.task = task;
     /** The series whose open round is answered; null for a single task. */
     this.series = series;
     this.promise = promise;
     this.journal = journal;
-    /** The limit of all answers in the journal together; null if there is none. */
+    /** The limit of all answers in the journal together, as it was read last; null if there is none. */
     this.limit = limit;
+    this.#limited = limited;
     this.#admission = admission;
     this.#timeout = timeout;
   }
@@ -60,6 +63,7 @@ export class Client {
    * @returns {Promise<import("./budget.js").BudgetUse | null>}
    */
   async spending() {
+    await this.#readLimit();
     if (this.limit === null) return null;
     const task = this.series === null ? this.task : await openTask(this.series); // another round may be open by now
     return useOf((await this.journal.spendings?.()) ?? [], task, this.limit);
@@ -113,6 +117,7 @@ export class Client {
       const started = performance.now();
       const entry = await this.journal.read(this.task.name);
       if (entry === null) throw new DataError("the journal has no report for this task: answer with send(value)");
+      await this.#checkReady(entry);
       return this.#handedOver(entry, { madeBefore: true, started, note: "" });
     });
   }
@@ -124,7 +129,10 @@ export class Client {
   async #entered(value) {
     if (this.series !== null) this.task = await openTask(this.series); // another round may be open by now
     const before = await this.journal.read(this.task.name);
-    if (before !== null) return { entry: before, messages: null, time: null, madeBefore: true };
+    if (before !== null) {
+      await this.#checkReady(before);
+      return { entry: before, messages: null, time: null, madeBefore: true };
+    }
     checkOpen(this.task);
     await this.loadAnswers();
     const withdraw = await this.#reserved();
@@ -139,23 +147,42 @@ export class Client {
   }
 
   /**
+   * Refuses to send a report that was made before, while all answers together are over the limit.
+   * @param {Entry} entry
+   */
+  async #checkReady({ state }) {
+    if (state !== "ready") return; // what was sent is past
+    const withdraw = await this.#reserved();
+    await withdraw(); // the entry counts
+  }
+
+  /** Reads the limit that holds now: another page or program may have stored one. */
+  async #readLimit() {
+    this.limit = this.#limited((await this.journal.limit?.()) ?? null);
+    if (this.limit !== null) checkLimited(this.journal);
+  }
+
+  /**
    * Reserves the privacy of this answer in the journal; refuses an answer that is over the limit.
    * @returns {Promise<() => Promise<void>>} withdraws the reservation
    */
   async #reserved() {
-    const { limit, task, journal } = this;
-    if (limit === null || journal.reserve === undefined) return async () => {};
-    /** @type {{use: import("./budget.js").BudgetUse, spent: import("./spending.js").AnsweredTask[]} | null} */
-    let judged = null;
-    const withdraw = await journal.reserve(task.name, spendingOf(task), (spent) => {
-      judged = { use: useOf(spent, task, limit), spent };
-      return judged.use;
+    await this.#readLimit();
+    const { limit: first, task, journal } = this;
+    if (first === null) return async () => {};
+    checkLimited(journal);
+    /** @type {(() => Error) | null} */
+    let refused = null;
+    const withdraw = await journal.reserve(task.name, spendingOf(task), (spent, stored) => {
+      const limit = stored === undefined ? first : this.#limited(stored);
+      if (limit === null) return { within: true, unfinished: 0 }; // it was removed
+      this.limit = limit;
+      const use = useOf(spent, task, limit);
+      refused = () => refusal(use, spent, task, limit);
+      return use;
     });
     if (withdraw !== null) return withdraw;
-    const { use, spent } = /** @type {{use: import("./budget.js").BudgetUse, spent: import("./spending.js").AnsweredTask[]}} */ (
-      /** @type {unknown} */ (judged)
-    );
-    throw refusal(use, spent, task, limit);
+    throw /** @type {() => Error} */ (/** @type {unknown} */ (refused))();
   }
 
   /**

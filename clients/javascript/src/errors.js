@@ -24,15 +24,17 @@ export class BudgetError extends ParameterError {
 
   /**
    * @param {string} message
-   * @param {{before: number, after: number, limit: number, fits: number | null}} figures the epsilons without and with
-   *   the answer, the epsilon of the limit, and the largest epsilon of one more task that would fit
+   * @param {{before: number, after: number, limit: number, fits: number | null, made?: boolean}} figures the
+   *   epsilons without and with the answer, the epsilon of the limit, the largest epsilon of one more task with one value
+   *   per person that would fit, and whether the report was made before and is kept
    */
-  constructor(message, { before, after, limit, fits }) {
+  constructor(message, { before, after, limit, fits, made = false }) {
     super(message);
     this.before = before;
     this.after = after;
     this.limit = limit;
     this.fits = fits;
+    this.made = made;
   }
 }
 

@@ -51,9 +51,9 @@ const STATES = ["ready", "sent", "refused"];
 /**
  * Reserves the privacy of an answer. The claim is durable before `judge` sees all spendings, itself included, or both
  * are one transaction: so two clients at once cannot both miss the other. Returns a function that withdraws the claim,
- * or null if the answer is over the limit.
- * @typedef {(task: string, spending: Spending, judge: (spent: AnsweredTask[]) => {within: boolean, unfinished: number}) =>
- *   Promise<(() => Promise<void>) | null>} Reserve
+ * or null if the answer is over the limit. `judge` gets the limit that is stored by then as well; null if there is none.
+ * @typedef {(spent: AnsweredTask[], stored?: Limit | null) => {within: boolean, unfinished: number}} Judge
+ * @typedef {(task: string, spending: Spending, judge: Judge) => Promise<(() => Promise<void>) | null>} Reserve
  */
 
 /**
@@ -144,7 +144,7 @@ export function checkedClaim(read, task, place) {
 }
 
 /**
- * Return every task once, from its entry or from a claim, in the order of days.
+ * Return every task once, from its entry or from a claim, in the order of days, series and rounds.
  * @param {Entry[]} entries
  * @param {Claim[]} claims
  * @returns {AnsweredTask[]}
@@ -156,7 +156,10 @@ export function spentTasks(entries, claims) {
   for (const { task, state, spending } of entries) {
     found.set(task, { task, state, spending: spending ?? found.get(task)?.spending ?? null });
   }
-  const key = (/** @type {AnsweredTask} */ { task, spending }) => `${spending?.day ?? ""} ${task}`;
+  const key = (/** @type {AnsweredTask} */ { task, spending }) => {
+    const { id = "", round = 0 } = spending?.series ?? {};
+    return `${spending?.day ?? ""} ${id} ${String(round).padStart(4, "0")} ${task}`; // a series has at most 4096 rounds
+  };
   return [...found.values()].sort((one, other) => (key(one) < key(other) ? -1 : 1));
 }
 

@@ -15,6 +15,7 @@ import { DataError, ParameterError } from "./errors.js";
 
 /** @typedef {import("./journal.js").Entry} Entry */
 /** @typedef {import("./journal.js").Journal} Journal */
+/** @typedef {import("./budget.js").Limit} Limit */
 
 /** Of the database; an entry for each task, claims, and the limit. */
 const STORE = "reports";
@@ -97,17 +98,21 @@ export class IndexedDBJournal {
    */
   async reserve(task, spending, judge) {
     const key = `${task}.${crypto.randomUUID()}.claim`;
-    const within = await this.#everything("readwrite", (spent, store) => {
-      const judged = judge(spent);
+    const within = await this.#everything("readwrite", (spent, store, stored) => {
+      const judged = judge(spent, stored);
       if (judged.within) store.put(claimOf(task, spending), key);
       return judged.within;
     });
     return within ? () => this.#done("readwrite", (store) => store.delete(key)) : null;
   }
 
-  /** @returns {Promise<import("./budget.js").Limit | null>} */
+  /** @returns {Promise<Limit | null>} */
   async limit() {
-    const found = await this.#done("readonly", (store) => store.get(LIMIT));
+    return this.#limitIn(await this.#done("readonly", (store) => store.get(LIMIT)));
+  }
+
+  /** @param {unknown} found */
+  #limitIn(found) {
     return found === undefined ? null : checkedLimit(found, `${this.name} of this browser`);
   }
 
@@ -121,7 +126,7 @@ export class IndexedDBJournal {
    * Reads all entries and claims in one transaction, and does something with them before it ends.
    * @template Result
    * @param {"readonly" | "readwrite"} mode
-   * @param {(spent: import("./spending.js").AnsweredTask[], store: IDBObjectStore) => Result} work
+   * @param {(spent: import("./spending.js").AnsweredTask[], store: IDBObjectStore, limit: Limit | null) => Result} work
    * @returns {Promise<Result>}
    */
   async #everything(mode, work) {
@@ -132,7 +137,8 @@ export class IndexedDBJournal {
       const values = store.getAll();
       values.onsuccess = () => {
         try {
-          done = { result: work(this.#spent(keys.result, values.result), store) };
+          const limit = this.#limitIn(values.result[keys.result.indexOf(LIMIT)]);
+          done = { result: work(this.#spent(keys.result, values.result), store, limit) };
         } catch (error) {
           done = { error };
         }

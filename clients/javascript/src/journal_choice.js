@@ -24,10 +24,11 @@ export async function chosenJournal(journal) {
 /**
  * Refuse a journal that cannot keep a budget.
  * @param {Journal} journal
+ * @returns {asserts journal is Journal & Required<Pick<Journal, "spendings" | "reserve">>}
  */
 export function checkLimited(journal) {
   if (typeof journal.spendings !== "function" || typeof journal.reserve !== "function") {
-    throw new ParameterError("a journal with a budget must have spendings and reserve, as IndexedDBJournal has them");
+    throw new ParameterError("a journal with a budget or a stored limit must have spendings and reserve, as IndexedDBJournal has them");
   }
 }
 

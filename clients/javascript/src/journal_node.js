@@ -135,12 +135,20 @@ export class FolderJournal {
   /** The names of entries and claims. */
   async #names() {
     const { readdir } = await import("node:fs/promises");
+    let names;
     try {
-      return (await readdir(this.folder)).filter((name) => ENTRY.test(name) || CLAIM.test(name));
+      names = await readdir(this.folder);
     } catch (error) {
       if (codeOf(error) === "ENOENT") return [];
       throw new DataError(`the journal ${this.folder} cannot be read: ${codeOf(error)}`);
     }
+    const isKnown = (/** @type {string} */ name) => ENTRY.test(name) || CLAIM.test(name);
+    const wrong = names.find((name) => !isKnown(name) && isKnown(name.toLowerCase()));
+    if (wrong !== undefined) {
+      const path = await this.#path(wrong);
+      throw new DataError(`the journal ${path} must have a name in lower case, so that it is counted: rename it`);
+    }
+    return names.filter(isKnown);
   }
 
   /**
@@ -153,7 +161,7 @@ export class FolderJournal {
       const claim = await this.#claim(task, spending);
       let judged;
       try {
-        judged = judge(await this.spendings());
+        judged = judge(await this.spendings(), await this.limit());
       } catch (error) {
         await this.#withdraw(claim);
         throw error;

@@ -16,7 +16,7 @@ import { Task } from "./task.js";
  * @property {string} [admission] what the task asks of people whom it admits
  * @property {number} [timeout] seconds that a server may take to answer
  * @property {readonly [number, number]} [budget] the epsilon and delta that all answers in the journal together may
- *   have; the limit that is stored in the journal unless given
+ *   have; the limit that is stored in the journal unless given, as it is when an answer is made
  * @property {boolean} [byResults] whether the budget also holds if noise is chosen after earlier results
  */
 
@@ -42,27 +42,29 @@ export async function opened(task, options) {
   const open = await openTask(asked);
   const admission = checkAdmission(open, options.admission);
   const journal = await chosenJournal(options.journal);
-  const limit = await limitOf(journal, budget, options.byResults);
+  const limited = limitOf(budget, options.byResults);
+  const limit = limited((await journal.limit?.()) ?? null);
+  if (limit !== null) checkLimited(journal);
   const series = asked instanceof Series ? asked : null;
-  return { task: open, series, promise, journal, admission, timeout, limit };
+  return { task: open, series, promise, journal, admission, timeout, limit, limited };
 }
 
+/** @typedef {import("./budget.js").Limit} Limit */
+
 /**
- * Return the limit that applies: the given one, else the stored one, else null.
- * @param {import("./journal.js").Journal} journal
+ * Return how the limit that applies follows from the stored one: the given one, else the stored one, else null. A stored
+ * `byResults` holds for a given limit as well.
  * @param {[number, number] | undefined} budget
  * @param {unknown} byResults
- * @returns {Promise<import("./budget.js").Limit | null>}
+ * @returns {(stored: Limit | null) => Limit | null}
  */
-async function limitOf(journal, budget, byResults = false) {
+function limitOf(budget, byResults = false) {
   if (typeof byResults !== "boolean") throw new ParameterError("byResults must be true or false");
-  if (budget !== undefined) {
-    checkLimited(journal);
-    return { epsilon: budget[0], delta: budget[1], byResults };
-  }
-  const stored = (await journal.limit?.()) ?? null;
-  if (stored === null && byResults) throw new ParameterError("byResults needs a budget, given or stored");
-  return stored && { ...stored, byResults: stored.byResults || byResults };
+  return (stored) => {
+    const chosen = budget === undefined ? stored : { epsilon: budget[0], delta: budget[1] };
+    if (chosen === null && byResults) throw new ParameterError("byResults needs a budget, given or stored");
+    return chosen && { ...chosen, byResults: (stored?.byResults ?? false) || byResults };
+  };
 }
 
 /**

@@ -1,6 +1,7 @@
 // A person's own budget: answers together stay within it, in Node and in browsers, with figures from Python.
 import { BudgetError, Client, DataError, ParameterError, readTask } from "../src/index.js";
 import { useOf } from "../src/budget.js";
+import { claimOf, spentTasks } from "../src/journal.js";
 import { spendingOf } from "../src/spending.js";
 import { answering, outcomes, same, thrown } from "./client_checks.js";
 
@@ -58,8 +59,70 @@ const CHECKS = {
   async "an answered task spends nothing more"({ tasks, newJournal }) {
     const journal = newJournal();
     const first = await (await Client.open(tasks[0], { journal, budget: LIMIT })).report(ANSWER);
-    const again = await Client.open(tasks[0], { journal, budget: [0.1, 1e-9] });
+    const again = await Client.open(tasks[0], { journal, budget: LIMIT });
     same([...(await again.report("light"))], [...first], "the report");
+    const use = await again.spending();
+    same(use.before, use.after, "the use");
+  },
+
+  async "a report made before is not sent over the limit"({ tasks, newJournal }) {
+    const requests = answering();
+    const journal = newJournal();
+    const report = await (await Client.open(tasks[0], { journal })).report(ANSWER);
+    const strict = await Client.open(tasks[0], { journal, budget: [0.5, 1e-5] });
+    same((await strict.spending()).within, false, "within");
+    const words = /made before and not sent, .* epsilon 0\.5 at delta 1e-5: 0\.851 is used.* a higher limit allows it/;
+    for (const attempt of [() => strict.report(ANSWER), () => strict.send(ANSWER), () => strict.sendKept()]) {
+      same((await thrown(BudgetError, words, attempt)).made, true, "made");
+    }
+    same(requests.length, 0, "requests");
+    same((await journal.spendings()).map(({ state }) => state), ["ready"], "the journal");
+    const wide = await Client.open(tasks[0], { journal, budget: LIMIT });
+    same([...(await wide.report("light"))], [...report], "the report");
+    same((await wide.sendKept()).state, "sent", "the state");
+    same((await strict.send(ANSWER)).state, "already sent", "what was sent is past");
+  },
+
+  async "a limit that is stored meanwhile holds"({ tasks, newJournal }) {
+    const journal = newJournal();
+    const first = await Client.open(tasks[0], { journal });
+    await journal.storeLimit({ epsilon: 0.5, delta: 1e-5, byResults: false });
+    await thrown(BudgetError, /your limit of epsilon 0\.5/, () => first.report(ANSWER));
+    same((await first.spending()).limit, 0.5, "the limit");
+    const { limit } = journal; // stored after the client has read the limit, and before it reserves
+    journal.limit = async () => {
+      const read = await limit.call(journal);
+      journal.limit = limit;
+      await journal.storeLimit({ epsilon: 0.6, delta: 1e-5, byResults: false });
+      return read;
+    };
+    await thrown(BudgetError, /your limit of epsilon 0\.6/, () => first.report(ANSWER));
+    await journal.storeLimit({ epsilon: 1, delta: 1e-5, byResults: false });
+    await first.report(ANSWER);
+  },
+
+  async "a stored limit needs a journal that keeps it"({ tasks, newJournal }) {
+    const whole = newJournal();
+    const [read, keep, settle] = ["read", "keep", "settle"].map((name) => whole[name].bind(whole));
+    const limit = async () => ({ epsilon: 3, delta: 1e-5, byResults: false });
+    const journal = { read, keep, settle, limit };
+    await thrown(ParameterError, /spendings and reserve/, () => Client.open(tasks[0], { journal }));
+    journal.limit = async () => null;
+    const client = await Client.open(tasks[0], { journal });
+    journal.limit = limit;
+    await thrown(ParameterError, /spendings and reserve/, () => client.report(ANSWER));
+    same(await client.state(), "new", "the state");
+  },
+
+  async "a given limit keeps the stored rule for noise chosen by results"({ tasks, newJournal }) {
+    const journal = newJournal();
+    await journal.storeLimit({ epsilon: 3, delta: 1e-5, byResults: true });
+    await (await Client.open(tasks[0], { journal, budget: [1.6, 1e-5] })).report(ANSWER);
+    const second = await Client.open(tasks[1], { journal, budget: [1.6, 1e-5] });
+    same(second.limit, { epsilon: 1.6, delta: 1e-5, byResults: true }, "the limit");
+    await thrown(BudgetError, /whatever noise is chosen by results/, () => second.report(ANSWER));
+    await journal.storeLimit({ epsilon: 3, delta: 1e-5, byResults: false });
+    await second.report(ANSWER);
   },
 
   async "two answers at once do not overspend"({ tasks, newJournal }) {
@@ -176,6 +239,20 @@ const CHECKS = {
     const simple = { read, keep, settle };
     await Client.open(tasks[0], { journal: simple });
     await thrown(ParameterError, /spendings and reserve/, () => Client.open(tasks[0], { journal: simple, budget: LIMIT }));
+  },
+
+  async "answers are in the order of days, series and rounds"({ tasks }) {
+    const spending = spendingOf(await readTask(tasks[0]));
+    const claims = [];
+    for (const day of ["2026-01-01", "2026-01-02"]) {
+      for (const id of ["a", "b"]) {
+        for (const round of [1, 2, 10]) {
+          claims.push(claimOf(String((claims.length * 7) % 12), { ...spending, day, series: { id, round } }));
+        }
+      }
+    }
+    const found = spentTasks([], [...claims].reverse()).map(({ task }) => task);
+    same(found, claims.map(({ task }) => task), "the order");
   },
 
   async "a journal without a limit says nothing about budgets"({ tasks, newJournal }) {

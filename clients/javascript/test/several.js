@@ -61,6 +61,8 @@ function checkHostileChoices() {
   const asked = [null, undefined, "", [], [""], [null, undefined], hostile, broken(), getter, { a: 1 }, 5, Symbol("a")];
   const expected = [[6], [6], [6], [6], [6], [6], [5], [5], [5], [5], [5], [5]];
   same(asked.map((answer) => places.placesOf(answer)), expected, "places");
+  const odd = [[["a"]], {}, new Map(), new Map([["a", 1]]), [["a"], "b"], [{}], [[]], () => "a"];
+  same(odd.map((answer) => places.placesOf(answer)), [[5], [5], [5], [5], [1, 5], [5], [5], [5]], "no texts");
   same(places.placesOf(["b", "b", "", hostile, "y", "a"]), [0, 1, 5], "repeated, empty and unknown");
 }
 

@@ -57,7 +57,7 @@ export declare class Client {
   readonly promise: CheckedPromise;
   /** Where reports are kept. */
   readonly journal: Journal;
-  /** The limit of all answers in the journal together: given, or stored in the journal; null if there is none. */
+  /** The limit of all answers in the journal together, given or stored, as it was read last; null if there is none. */
   readonly limit: Limit | null;
   /**
    * What this answer uses of the limit, after everything else in the journal; null without a limit.
@@ -463,7 +463,7 @@ export interface BudgetUse {
   /** The delta of the limit. */
   delta: number;
   byResults: boolean;
-  /** Whether the answer is allowed. */
+  /** Whether the answer is allowed; also whether a report that was made before and not sent may be sent. */
   within: boolean;
   /** Other tasks that a client began to answer and did not finish. */
   unfinished: number;
@@ -484,15 +484,16 @@ export interface Journal {
   spendings?(): Promise<AnsweredTask[]>;
   /**
    * Reserves the privacy of an answer. The claim must be durable before `judge` sees all spendings, itself included, or
-   * both must be one transaction. Gives a function that withdraws the claim, or null if the answer is over the limit.
+   * both must be one transaction. `judge` should also get the limit that is stored by then. Gives a function that
+   * withdraws the claim, or null if the answer is over the limit.
    * Needed for a budget.
    */
   reserve?(
     task: string,
     spending: Spending,
-    judge: (spent: AnsweredTask[]) => { within: boolean; unfinished: number },
+    judge: (spent: AnsweredTask[], stored?: Limit | null) => { within: boolean; unfinished: number },
   ): Promise<(() => Promise<void>) | null>;
-  /** The stored limit; null if there is none. */
+  /** The stored limit; null if there is none. A journal that has one must have `spendings` and `reserve`. */
   limit?(): Promise<Limit | null>;
   /** Stores a limit, or removes it. */
   storeLimit?(limit: Limit | null): Promise<void>;
@@ -509,7 +510,7 @@ export declare class IndexedDBJournal implements Journal {
   reserve(
     task: string,
     spending: Spending,
-    judge: (spent: AnsweredTask[]) => { within: boolean; unfinished: number },
+    judge: (spent: AnsweredTask[], stored?: Limit | null) => { within: boolean; unfinished: number },
   ): Promise<(() => Promise<void>) | null>;
   limit(): Promise<Limit | null>;
   storeLimit(limit: Limit | null): Promise<void>;
@@ -521,15 +522,20 @@ export declare class ShuffledpError extends Error {}
 export declare class ParameterError extends ShuffledpError {}
 /** An answer is over the person's own limit; nothing was made or sent. */
 export declare class BudgetError extends ParameterError {
-  constructor(message: string, figures: { before: number; after: number; limit: number; fits: number | null });
+  constructor(
+    message: string,
+    figures: { before: number; after: number; limit: number; fits: number | null; made?: boolean },
+  );
   /** The epsilon of all other answers, at the delta of the limit. */
   readonly before: number;
   /** The epsilon with this answer. */
   readonly after: number;
   /** The epsilon of the limit. */
   readonly limit: number;
-  /** The largest epsilon of one more task that would fit; null if none does. */
+  /** The largest epsilon of one more task with one value per person that would fit; null if none does. */
   readonly fits: number | null;
+  /** Whether the report was made before and is kept: a higher limit allows to send it. */
+  readonly made: boolean;
 }
 /** Something that was read cannot be used, such as a journal. */
 export declare class DataError extends ShuffledpError {}

@@ -39,7 +39,9 @@ def budget(
     ] = False,
     task: Annotated[
         list[Path] | None,
-        option("FILE", "A task that you answered with an older version: adds its parameters; may be repeated."),
+        option(
+            "FILE", "A task or series that you answered with an older version: adds its parameters; may be repeated."
+        ),
     ] = None,
     journal: Annotated[Path | None, option("FOLDER", "The folder that records your reports.")] = None,
     json: given.Json = False,
@@ -53,9 +55,9 @@ def budget(
 
     Exit codes: 0 shown; 2 wrong option; 3 a file cannot be used.
     """
-    from shuffledp.collect.client.budget import history, limit_of
+    from shuffledp.collect.client.budget import history, new_limit
     from shuffledp.collect.client.journal import Journal
-    from shuffledp.collect.task import read_task
+    from shuffledp.collect.task import Series, read_task_or_series
 
     opened = Journal(journal)
     if limit is None:
@@ -64,12 +66,11 @@ def budget(
         if journal is not None and not journal.is_dir():
             raise DataError(f"there is no journal {journal}: give the folder of shuffledp send --journal")
     else:
-        wanted = limit_of(opened, parse_pair("limit", limit), by_results=by_results)
-        assert wanted is not None
-        opened.store_limit(wanted)
+        opened.store_limit(new_limit(parse_pair("limit", limit), by_results=by_results))
         note_written(opened.folder / "budget.json")
     for file in task or []:
-        added = opened.describe(read_task(file))
+        asked = read_task_or_series(file)
+        added = opened.describe_rounds(asked) if isinstance(asked, Series) else opened.describe(asked)
         print_note(f"{file}: {'its parameters were added' if added else 'its parameters were known'}")
     found = history(opened)
     if json:
@@ -95,7 +96,7 @@ def _as_json(journal: Journal, found: History) -> dict[str, Any]:
             "over_limit": found.over,
             "known": found.described,
         },
-        "left": {"epsilon": found.fits, "delta": found.fits_delta},
+        "left": {"epsilon": found.fits, "delta": found.fits_delta, "values_per_person": 1},
         "answers": [
             {"task": one.task, "state": one.state, "spending": plain(msgspec.to_builtins(one.spending))}
             for one in found.spent
@@ -118,7 +119,7 @@ def _show(found: History) -> None:
     table.add_column("day", no_wrap=True)
     table.add_column("question", overflow="fold")
     table.add_column("epsilon, delta", no_wrap=True)
-    table.add_column("round", no_wrap=True)
+    table.add_column("round, as the task says")
     table.add_column("state")
     for one in found.spent:
         table.add_row(*row(one))

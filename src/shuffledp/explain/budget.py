@@ -66,7 +66,7 @@ class History(Protocol):
 
     @property
     def fits(self) -> float | None:
-        """The largest epsilon of one more task."""
+        """The largest epsilon of one more task with one value per person."""
 
     @property
     def fits_delta(self) -> float:
@@ -107,12 +107,10 @@ def total_lines(history: History) -> list[str]:
 
 
 def _fits(history: History, limit: Budget) -> str:
-    at = f"at delta {privacy_figure(history.fits_delta)}"
+    at = f"at delta {privacy_figure(history.fits_delta)} and one value per person"
     if history.fits is None:
         return f"no task with epsilon {smallest_epsilon(limit):g} or more fits, {at}"
-    figure = share_at_least(history.fits, digits=3)
-    epsilon = f"{figure} or more" if history.fits == limit.epsilon else f"up to {figure}"
-    return f"one more task with epsilon {epsilon} fits, {at}"
+    return f"one more task with epsilon up to {share_at_least(history.fits, digits=3)} fits, {at}"
 
 
 STATES = {

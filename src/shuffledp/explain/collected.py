@@ -42,7 +42,8 @@ class Collected:
     draws more than `most_messages` and has to draw again. `ledger` is the population of the ledger with an entry for
     the task. `left_out` batches had too few messages and are not in the release. `kind` is the kind of answers, and
     `text` the code of texts; None for other kinds. A message moves an estimate by at most `reach` people. `planted`
-    forged reports are enough to show a value that nobody holds; None if all values are shown.
+    forged reports are enough to show a value that nobody holds; None if all values are shown. `round` is the number of
+    the round and the id of its series; None for a single task.
     """
 
     task: str
@@ -66,6 +67,7 @@ class Collected:
     text: TextCode | None = None
     reach: float = 1.0
     planted: int | None = None
+    round: tuple[int, str] | None = None
 
     @property
     def people(self) -> int:
@@ -80,6 +82,12 @@ def collected_notes(facts: Collected) -> Iterator[str]:
         f"Collected from people by the task {facts.task}: nobody held the data. Each person's own device made and "
         "encrypted their messages, and the analyzer saw only shuffled messages of whole batches."
     )
+    if facts.round is not None:
+        number, series = facts.round
+        yield (
+            f"This is round {number:,} of the series {series}. The guarantee is per person and round: the guarantee of "
+            "all rounds together is in the series file."
+        )
     yield _counts(facts)
     yield _trust(facts)
     if facts.batches > 1:

@@ -308,7 +308,8 @@ def _guarantee(release: Release) -> str:
     if release.per_row:
         return f"{release.estimate.guarantee} per row (each row counts as one person); {_several_rows(release)}"
     values = _values_each(release.estimate)
-    return f"{release.estimate.guarantee} per person" + (f", for up to {values} values" if values > 1 else "")
+    person = "person and round" if "round" in release.asked else "person"
+    return f"{release.estimate.guarantee} per {person}" + (f", for up to {values} values" if values > 1 else "")
 
 
 def _several_rows(release: Release) -> str:

@@ -11,7 +11,7 @@ from shuffledp.collect.task.answers import (
 )
 from shuffledp.collect.task.guarantee import Promise
 from shuffledp.collect.task.servers import Place
-from shuffledp.collect.task.task import BETA, LONGEST_QUESTION, Task
+from shuffledp.collect.task.task import BETA, LONGEST_QUESTION, SeriesRound, Task
 from shuffledp.errors import BrokenPromiseError
 from shuffledp.explain import answers, text_task
 from shuffledp.explain.answers import possible, what_is_counted
@@ -63,6 +63,7 @@ def summary(task: Task, *, now: datetime | None = None) -> dict[str, str]:
     return {
         "Answers": possible(task),
         "Guarantee": guarantee(task),
+        **({} if task.series is None else {"Series": f"{of_series(task.series)}."}),
         "Accuracy": _accuracy_in_short(task),
         "Report": _report(task),
         "Shufflers" if len(task.shufflers) > 1 else "Shuffler": ", ".join(_host(place) for place in task.shufflers),
@@ -79,6 +80,7 @@ def details(task: Task, *, cost: Cost | None = None, now: datetime | None = None
         "What is counted": what_is_counted(task),
         "Guarantee": _in_public(task),
         "For experts": _for_experts(task),
+        **({} if task.series is None else {"Series": f"{of_series(task.series)}."}),
         "Who must be trusted": _trust(task),
         "Who may answer": _ADMITTED[task.admission].format(honest=_honest(task)),
         "What leaves the device": _leaves(task),
@@ -107,6 +109,7 @@ def about(task: Task, *, cost: Cost | None = None) -> dict[str, Any]:
         "users": task.users,
         "honest_users": task.honest_users,
         "guarantee": guarantee_about(task, promise, broken),
+        "series": task.series and {"id": task.series.id, "round": task.series.round, "total_proved": False},
         "admission": task.admission,
         "opens": task.opening,
         "closes": task.closing,
@@ -121,6 +124,14 @@ def about(task: Task, *, cost: Cost | None = None) -> dict[str, Any]:
         "cost": cost,
         "warnings": warnings_of(task),
     }
+
+
+def of_series(place: SeriesRound) -> str:
+    """Return which round a task is by its own claim, and what that does not prove."""
+    return (
+        f"this task says that it is round {place.round:,} of the series {place.id}. Its guarantee is that of one "
+        "round, and only the series file proves the guarantee of all rounds together"
+    )
 
 
 def warnings_of(task: Task) -> list[str]:

@@ -16,11 +16,12 @@ import pytest
 from shuffledp import BudgetError
 from shuffledp.accounting.composition import composed
 from shuffledp.collect import Client, Reason
-from shuffledp.collect.client import budget, client
+from shuffledp.collect.client import budget, client, journal
 from shuffledp.collect.client.budget import Total
-from shuffledp.collect.client.journal import Journal
+from shuffledp.collect.client.journal import AnsweredTask, Journal
 from shuffledp.collect.task import Claim, Named
 from shuffledp.collect.task.spending import Spending
+from shuffledp.collect.task.task import SeriesRound
 from shuffledp.errors import AnswerBudgetError, DataError, ParameterError, RefusedError
 from shuffledp.ledger.budget import Budget
 from shuffledp.protocols.message_limit import LimitCost
@@ -166,7 +167,7 @@ def test_the_task_that_is_said_to_fit_does(tmp_path):
     limited(first, tmp_path).report("dark")
     with pytest.raises(AnswerBudgetError, match="one more task with epsilon up to") as no:
         limited(second, tmp_path, (1.0, 1e-5)).report("dark")
-    assert "at delta 1e-6 would fit" in str(no.value)
+    assert "at delta 1e-6 and one value per person would fit" in str(no.value)
     limited(small_task(epsilon=no.value.fits, users=10_000).task, tmp_path, (1.0, 1e-5)).report("dark")
 
 
@@ -181,10 +182,62 @@ def test_nothing_fits_any_more(tmp_path):
 def test_an_answered_task_spends_nothing_more(tmp_path, shuffler):
     (task,) = tasks(1, addresses=(shuffler.address, "http://127.0.0.1:9"))
     report = limited(task, tmp_path).report("dark")
+    again = limited(task, tmp_path)
+    assert again.spending.before == again.spending.after
+    assert again.report("light") == report
+    assert again.send("light").state == "sent"
     strict = limited(task, tmp_path, (0.1, 1e-9))
-    assert strict.spending.before == strict.spending.after
-    assert strict.report("light") == report
-    assert strict.send("light").state == "sent"
+    assert strict.spending.within
+    assert strict.send("light").state == "already sent"
+
+
+def test_a_report_made_before_is_not_sent_over_the_limit(tmp_path, shuffler):
+    (task,) = tasks(1, addresses=(shuffler.address, "http://127.0.0.1:9"))
+    report = Client(task, journal=tmp_path).report("dark")
+    before = Journal(tmp_path).path(task).read_bytes()
+    strict = limited(task, tmp_path, (0.5, 1e-5))
+    assert not strict.spending.within
+    words = r"made before and not sent, .* your limit of epsilon 0\.5 at delta 1e-5: 0\.851 is used.* a higher limit"
+    for attempt in (strict.report, strict.send):
+        with pytest.raises(AnswerBudgetError, match=words):
+            attempt("dark")
+    assert shuffler.bodies == []
+    assert [path.read_bytes() for path in tmp_path.iterdir()] == [before]
+    assert limited(task, tmp_path).report("light") == report
+    assert limited(task, tmp_path).send("light").state == "sent"
+
+
+def test_a_report_of_the_first_version_is_checked_too(tmp_path, shuffler):
+    (task,) = tasks(1, addresses=(shuffler.address, "http://127.0.0.1:9"))
+    Client(task, journal=tmp_path).report("dark")
+    first_version(tmp_path, task)
+    with pytest.raises(AnswerBudgetError, match="made before and not sent"):
+        limited(task, tmp_path, (0.5, 1e-5)).send("dark")
+    assert limited(task, tmp_path).send("dark").state == "sent"
+
+
+def test_a_limit_that_is_stored_meanwhile_holds(tmp_path):
+    first, second = tasks(2)
+    without, stored = Client(first, journal=tmp_path), Budget(population="me", epsilon=0.5, delta=1e-5)
+    Journal(tmp_path).store_limit(stored)
+    with pytest.raises(AnswerBudgetError):
+        without.report("dark")
+    wide = Client(second, journal=tmp_path)
+    Journal(tmp_path).store_limit(Budget(population="me", epsilon=1, delta=1e-5))
+    wide.report("dark")
+    assert wide.limit.epsilon == 1
+
+
+def test_a_given_limit_keeps_the_stored_by_results(tmp_path):
+    first, second = tasks(2)
+    Journal(tmp_path).store_limit(Budget(population="me", epsilon=3, delta=1e-5, by_results=True))
+    limited(first, tmp_path, (1.6, 1e-5)).report("dark")
+    answering = limited(second, tmp_path, (1.6, 1e-5))
+    assert answering.limit.by_results
+    with pytest.raises(AnswerBudgetError, match="whatever noise is chosen by results"):
+        answering.report("dark")
+    Journal(tmp_path).store_limit(Budget(population="me", epsilon=3, delta=1e-5, by_results=False))
+    answering.report("dark")
 
 
 @pytest.mark.parametrize("state", ["ready", "sent", "refused"])
@@ -442,6 +495,31 @@ def test_a_client_that_is_killed_after_its_claim_counts_as_spent(tmp_path):
     limited(first, tmp_path / "journal", (1, 1e-5)).report("dark")
     with pytest.raises(AnswerBudgetError):
         limited(second, tmp_path / "journal", (1, 1e-5)).report("dark")
+
+
+@pytest.mark.parametrize("ending", ["json", "1f.claim"])
+def test_a_name_in_upper_case_is_refused(tmp_path, ending):
+    (tmp_path / f"{'A' * 64}.{ending}").write_text("not looked at")
+    with pytest.raises(DataError, match="must have a name in lower case"):
+        limited(tasks(1)[0], tmp_path).report("dark")
+
+
+def test_answers_are_in_the_order_of_days_series_and_rounds():
+    (task,) = tasks(1)
+    found = []
+    for day, series, number in product(("2026-01-01", "2026-01-02"), ("a" * 64, "b" * 64), (1, 2, 10)):
+        spending = msgspec.structs.replace(Spending.of(task), day=day, series=SeriesRound(series, number))
+        found.append(AnsweredTask(task=f"{len(found) * 7 % 12:02d}", state="sent", spending=spending))
+    found.reverse()
+    in_order = sorted(found, key=journal._time_order)
+    assert in_order == list(reversed(found))
+
+
+def test_a_record_that_cannot_be_computed_says_so_once():
+    wrong = msgspec.structs.replace(Spending.of(tasks(1)[0]), protocol=Named("unknown", {}))
+    with pytest.raises(DataError) as caught:
+        _ = wrong.curve
+    assert str(caught.value).count("its privacy cannot be computed") == 1
 
 
 def test_other_files_in_the_folder_are_left_alone(tmp_path):

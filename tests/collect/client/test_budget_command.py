@@ -10,6 +10,7 @@ from shuffledp.cli.app import app
 from shuffledp.collect.client.journal import Journal
 from tests.cli.commands import command
 from tests.collect.client.test_budget import first_version, tasks
+from tests.collect.series import small_series
 
 
 @pytest.fixture
@@ -59,13 +60,14 @@ def test_a_stored_limit_is_used_and_shown(folder):
     stored = shown(folder, "--limit", "1.25,1e-5")
     assert (stored.exit_code, "wrote" in stored.stderr) == (0, True)
     assert "Nothing is used of your 1.25, at delta 1e-5." in stored.stdout
+    assert "epsilon up to 1.25 fits, at delta 1e-6 and one value per person." in stored.stdout
     assert send(folder, 0).exit_code == send(folder, 1).exit_code == 0
     assert send(folder, 2).exit_code == 6
     assert send(folder, 2, "--budget", "1.6,1e-5").exit_code == 0
     table = shown(folder).stdout
     assert "3 answers use epsilon 1.5 of your 1.25, at delta 1e-5." in table
     assert "More is used than the limit allows." in table
-    assert "Left: no task with epsilon 0.0125 or more fits, at delta 1e-6." in table
+    assert "Left: no task with epsilon 0.0125 or more fits, at delta 1e-6 and one value per person." in table
     assert table.count("Which theme do you use?") == 3
     assert table.count("sent") == 3
     found = json.loads(shown(folder, "--json").stdout)
@@ -73,6 +75,7 @@ def test_a_stored_limit_is_used_and_shown(folder):
     assert (found["total"]["answers"], found["total"]["over_limit"], found["left"]["epsilon"]) == (3, True, None)
     assert [answer["state"] for answer in found["answers"]] == ["sent"] * 3
     assert found["answers"][0]["spending"]["guarantee"] == {"epsilon": "1", "delta": "1e-6"}
+    assert found["left"]["values_per_person"] == 1
     wider = shown(folder, "--limit", "3,1e-5", "--by-results")
     assert "3 answers use epsilon 1.5 of your 3" in wider.stdout
     assert "Left: one more task with epsilon" in wider.stdout
@@ -98,6 +101,21 @@ def test_parameters_of_older_entries_can_be_added(folder, shuffler):
     assert "its parameters were added" in added.stderr
     assert "1 answer uses epsilon 0.851" in added.stdout
     assert send(folder, 1, "--budget", "3,1e-5").exit_code == 0
+
+
+def test_parameters_of_all_rounds_can_be_added_from_the_series(folder):
+    series = small_series().series
+    path, opened = folder / "series.json", Journal(folder / "journal")
+    path.write_text(series.to_json())
+    other = shown(folder, "--limit", "3,1e-5", "--task", str(path))
+    assert (other.exit_code, "no entry for a round of this series" in other.stderr) == (3, True)
+    for number in (1, 3):
+        opened.keep(series.task(number), b"a report")
+        first_version(opened.folder, series.task(number))
+    added = shown(folder, "--task", str(path))
+    assert "its parameters were added" in added.stderr
+    assert [spent.spending.series.round for spent in opened.spendings()] == [1, 3]
+    assert "its parameters were known" in shown(folder, "--task", str(path)).stderr
 
 
 @pytest.mark.parametrize(

@@ -54,11 +54,19 @@ def test_numbers_are_compared_exactly(answer):
      (["kiwi"], [4]), (["kiwi", "nut", "fig"], [2, 4]), ([], [5]), (None, [5]), ("", [5]), (["", None], [5]),
      (["", "fig"], [2]), (iter(["fig"]), [2]), (np.array(["fig", "plum"]), [2, 3]), (5, [4]), (b"fig", [4]),
      (Hostile(), [4]), ([Hostile()], [4]), (["(none)"], [4]), ("apple,fig", [4]),
-     (["apple", "pear", "fig", "plum"], [0, 1, 2, 3])],
+     (["apple", "pear", "fig", "plum"], [0, 1, 2, 3]), ([["fig"]], [4]), ({}, [4]), ({"fig": 1}, [4]), ([{}], [4]),
+     ([[]], [4]), ([["fig"], "pear"], [1, 4]), ({}.keys(), [5]), ({"fig": 1}.keys(), [2])],
     ids=lambda part: type(part).__name__,
 )  # fmt: skip
 def test_bins_of_choices(answer, bins):
     assert FRUIT.bins_of(answer) == bins
+
+
+def test_a_collection_is_no_text_even_if_its_text_is_listed():
+    for odd in ({}, [], ["a"], {"a": 1}):
+        listed = AnswerChoices([str(odd), "a", "b"], 2)
+        assert listed.bins_of([odd]) == [3]
+        assert listed.numbers.bin_of(odd) == 3
 
 
 def failing():

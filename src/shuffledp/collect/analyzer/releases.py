@@ -88,6 +88,7 @@ def release_of(
         text=task.answers.code if isinstance(task.answers, AnswerText) else None,
         reach=task.protocol.reach,
         planted=_planted(estimate, task),
+        round=None if task.series is None else (task.series.round, task.series.id),
     )
     return Release(
         estimate=estimate,
@@ -102,7 +103,11 @@ def release_of(
             *collected_warnings(facts),
             *warnings(users=protocol.users, delta=task.guarantee.delta, error=error),
         ),
-        asked={"task": task.name, "batches": len(tallies)},
+        asked={
+            "task": task.name,
+            "batches": len(tallies),
+            **({} if task.series is None else {"series": task.series.id, "round": task.series.round}),
+        },
     )
 
 

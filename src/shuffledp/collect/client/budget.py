@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import secrets
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -68,8 +68,9 @@ class BudgetUse(ShortRepr):
     """What one answer uses of a limit: the epsilons of all answers `before` and `after` it, at the limit's delta.
 
     `reached` is the delta of all answers at the limit's epsilon, counted as the limit requires. `before` equals `after`
-    for a task that is answered already. `unfinished` is the number of other tasks that a client began to answer and did
-    not finish; they count as spent.
+    for a task that has a report already (`made`). A report that was sent or refused is always `within`; one that was
+    not sent is so only if all answers together are. `unfinished` is the number of other tasks that a client began to
+    answer and did not finish; they count as spent.
     """
 
     before: float
@@ -78,6 +79,7 @@ class BudgetUse(ShortRepr):
     reached: float
     within: bool
     unfinished: int = 0
+    made: bool = False
 
     @property
     def uses(self) -> float:
@@ -91,12 +93,21 @@ class BudgetUse(ShortRepr):
 
 
 def limit_of(journal: Journal, budget: Any, *, by_results: bool = False) -> Budget | None:
-    """Return the limit that applies: the given (epsilon, delta), else the stored one, else None."""
-    if budget is None:
-        stored = journal.limit
-        if stored is None and by_results:
+    """Return the limit that applies: the given (epsilon, delta), else the stored one, else None.
+
+    A stored `by_results` holds for a given limit as well.
+    """
+    chosen = None if budget is None else new_limit(budget, by_results=by_results)
+    stored = journal.limit
+    if stored is None:
+        if chosen is None and by_results:
             raise ParameterError("by_results needs a budget, given or stored")
-        return stored and replace(stored, by_results=stored.by_results or by_results)
+        return chosen
+    return replace(chosen or stored, by_results=stored.by_results or by_results)
+
+
+def new_limit(budget: Any, *, by_results: bool = False) -> Budget:
+    """Return a given (epsilon, delta) as a limit."""
     try:
         epsilon, delta = budget
         return Budget(population=OWNER, epsilon=float(epsilon), delta=float(delta), by_results=by_results)
@@ -136,27 +147,32 @@ def use_of(journal: Journal, task: Task, limit: Budget) -> BudgetUse:
 def _use(spent: list[AnsweredTask], task: Task, limit: Budget) -> tuple[BudgetUse, Total]:
     found = spendings_by_task(spent)
     states = {one.task: one.state for one in spent}
-    answered = states.get(task.name) not in (None, "claimed")
+    state = states.get(task.name)
+    made = state not in (None, "claimed")
+    past = state in ("sent", "refused")
     others = Total(found[name] for name in found if name != task.name)
     total = Total([found.get(task.name) or Spending.of(task), *(found[name] for name in found if name != task.name)])
     after = total.epsilon(limit.delta)
     use = BudgetUse(
-        before=after if answered else others.epsilon(limit.delta),
+        before=after if made else others.epsilon(limit.delta),
         after=after,
         limit=limit,
         reached=total.reached(limit),
-        within=answered or total.within(limit),
+        within=past or total.within(limit),
         unfinished=sum(state == "claimed" for name, state in states.items() if name != task.name),
+        made=made,
     )
     return use, others
 
 
 @contextmanager
-def claimed(journal: Journal, task: Task, limit: Budget | None) -> Iterator[None]:
+def claimed(journal: Journal, task: Task, current: Callable[[], Budget | None]) -> Iterator[None]:
     """Reserve the privacy of an answer in the journal while its report is made; refuse an answer over the limit.
 
-    The claim is written before the total is read. So of two clients that begin at once at least one sees both.
+    `current` returns the limit that holds now. The claim is written before the total is read. So of two clients that
+    begin at once at least one sees both.
     """
+    limit = current()
     if limit is None:
         yield
         return
@@ -190,10 +206,12 @@ def _claim_within(journal: Journal, task: Task, limit: Budget) -> Path:
 def _refusal(use: BudgetUse, others: Total, task: Task) -> AnswerBudgetError:
     """Return the error for an answer that does not fit, with the epsilon of a task that would."""
     limit, delta = use.limit, task.guarantee.delta
+    if use.made:
+        return _refusal_of_ready(use)
     fits = fitting(limit, others, delta=delta)
     begun = f" (with {counted(use.unfinished, 'answer')} that a client began and did not finish)"
     used = share_at_most(use.before, digits=3) + " is used" + (begun if use.unfinished else "")
-    at = f"at delta {privacy_figure(delta)}"
+    at = f"at delta {privacy_figure(delta)} and one value per person"
     would = (
         f"no task with epsilon {smallest_epsilon(limit):g} or more fits {at}"
         if fits is None
@@ -209,6 +227,21 @@ def _refusal(use: BudgetUse, others: Total, task: Task) -> AnswerBudgetError:
         f"this answer is over your limit of epsilon {privacy_figure(limit.epsilon)} at delta "
         f"{privacy_figure(limit.delta)}: {used}, {total}. Nothing was sent; {would}",
         fits=fits,
+        before=use.before,
+        after=use.after,
+    )
+
+
+def _refusal_of_ready(use: BudgetUse) -> AnswerBudgetError:
+    """Return the error for a report that was made before and must not be sent."""
+    limit = use.limit
+    begun = f", with {counted(use.unfinished, 'answer')} that a client began and did not finish"
+    return AnswerBudgetError(
+        f"a report for this task was made before and not sent, and all your answers together are over your limit of "
+        f"epsilon {privacy_figure(limit.epsilon)} at delta {privacy_figure(limit.delta)}: "
+        f"{share_at_most(use.after, digits=3)} is used{begun if use.unfinished else ''}. Nothing was sent; the report "
+        "is kept, and a higher limit allows it",
+        fits=None,
         before=use.before,
         after=use.after,
     )
@@ -237,7 +270,8 @@ class History(ShortRepr):
 
     epsilon    of all answers together, at `delta`: the limit's, or 1e-5; None if it is unknown
     reached    the delta that counts against the limit, at its epsilon; None without a limit, or if it is unknown
-    fits       the largest epsilon of one more task with `fits_delta`; None if none fits or it is unknown
+    fits       the largest epsilon of one more task with `fits_delta` and one value per person; None if none fits or it
+               is unknown
     described  whether the parameters of all answers are known, and so the total is
     """
 

@@ -41,6 +41,7 @@ from shuffledp.errors import (
 )
 from shuffledp.formatting import privacy_figure
 from shuffledp.histogram.shuffle import shuffle
+from shuffledp.ledger.budget import Budget
 from shuffledp.randomness import generator
 
 _MOST_TRIES = 100
@@ -207,7 +208,8 @@ class Client:
     `admission` the secret or token that the task requires, `timeout` the seconds to wait for a server.
 
     `budget` is the (epsilon, delta) that all answers in the journal together may have, by default the limit that is
-    stored in the journal. An answer beyond it is refused with AnswerBudgetError. With `by_results` the limit also holds
+    stored in the journal. An answer beyond it is refused with AnswerBudgetError, and so is a report that was made
+    before and not sent, while all answers together are over the limit. With `by_results` the limit also holds
     if the noise of a task is chosen after earlier results.
     """
 
@@ -229,7 +231,8 @@ class Client:
         self.promise = allowed(self._asked, at_most)
         self.task = open_task(self._asked)
         self.journal = Journal(journal)
-        self.limit = limit_of(self.journal, budget, by_results=by_results)
+        self._budget, self._by_results = budget, by_results
+        _ = self.limit  # refuses a wrong one before anything is answered
         self._admission = check_admission(self.task, admission)
         self._timeout = check_seconds("timeout", timeout)
 
@@ -239,11 +242,17 @@ class Client:
         return self._asked if isinstance(self._asked, Series) else None
 
     @property
+    def limit(self) -> Budget | None:
+        """The limit that holds now: the given one, else the stored one, which may change; None if there is none."""
+        return limit_of(self.journal, self._budget, by_results=self._by_results)
+
+    @property
     def spending(self) -> BudgetUse | None:
         """What this answer uses of the limit, after all others in the journal; None without a limit."""
-        if self.limit is None:
+        limit = self.limit
+        if limit is None:
             return None
-        return use_of(self.journal, self.task if self.series is None else open_task(self.series), self.limit)
+        return use_of(self.journal, self.task if self.series is None else open_task(self.series), limit)
 
     def report(self, answer: Any) -> bytes:
         """Return the report to send, after it is durable in the journal.
@@ -297,11 +306,14 @@ class Client:
         if self.series is not None:
             self.task = open_task(self.series)  # another round may be open by now
         entry = self.journal.read(self.task)
-        if entry is not None:
+        if entry is not None and entry.state != "ready":
             return entry, True
-        check_open(self.task)
-        fetch_answers(self.task, beside=self._beside, timeout=self._timeout)
-        with claimed(self.journal, self.task, self.limit):
+        if entry is None:
+            check_open(self.task)
+            fetch_answers(self.task, beside=self._beside, timeout=self._timeout)
+        with claimed(self.journal, self.task, lambda: self.limit):
+            if entry is not None:
+                return entry, True
             report = new_report(self.task, answer)
             entry = self.journal.keep(self.task, report)
         return entry, entry.report != report  # another process of this person may have been faster

@@ -28,7 +28,7 @@ from typing import Any, Literal, TypeVar
 import msgspec
 
 from shuffledp.atomic_file import sync_folder
-from shuffledp.collect.task import Task
+from shuffledp.collect.task import Series, Task
 from shuffledp.collect.task.public_file import decimal_text, read_decimal
 from shuffledp.collect.task.spending import Spending
 from shuffledp.errors import DataError, ParameterError, TaskError
@@ -184,6 +184,14 @@ class Journal:
             sync_folder(self.folder)
         return True
 
+    def describe_rounds(self, series: Series) -> bool:
+        """Add the spendings of all rounds that are in this journal; return whether one was missing."""
+        present = {name for name, _ in self._names()}
+        rounds = [task for task in series.tasks if task.name in present]
+        if not rounds:
+            raise DataError(f"the journal in {self.folder} has no entry for a round of this series")
+        return sum(self.describe(task) for task in rounds) > 0
+
     def _describe_claims(self, task: Task) -> bool:
         claims = list(self.folder.glob(f"{task.name}.*.claim"))
         if not claims:
@@ -218,7 +226,7 @@ class Journal:
                 claim.unlink(missing_ok=True)
 
     def spendings(self) -> list[AnsweredTask]:
-        """Return all answered and claimed tasks, each once, in the order of their days and rounds.
+        """Return all answered and claimed tasks, each once, in the order of days, series and rounds.
 
         The names are listed twice. A claim that turns into an entry meanwhile is either in the first list as a claim,
         or in the second as an entry.
@@ -260,6 +268,11 @@ class Journal:
             return set()
         except OSError as error:
             raise DataError(f"the journal {self.folder} cannot be read: {error.strerror}") from None
+        for name in names:
+            if _NAME.fullmatch(name) is None and _NAME.fullmatch(name.lower()):
+                raise DataError(
+                    f"the journal {self.folder / name} must have a name in lower case, so that it is counted: rename it"
+                )
         return {(match[1], match[2]) for match in map(_NAME.fullmatch, names) if match}
 
     @property

@@ -16,7 +16,7 @@ from __future__ import annotations
 import hashlib
 import re
 from bisect import bisect_right
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
 from itertools import pairwise
 from typing import Any
@@ -79,10 +79,15 @@ class AnswerNumbers:
         self.size = len(values) + 2
 
     def bin_of(self, answer: Any) -> int:
-        """Return the bin of any answer: (none) for no answer or an empty text, (other) for one that is not listed."""
+        """Return the bin of any answer: (none) for no answer or an empty text, (other) for one that is not listed.
+
+        A collection is no text, whatever it contains.
+        """
         try:
             if answer is None or (isinstance(answer, str) and not answer):
                 return self.size - 1
+            if isinstance(answer, Iterable) and not isinstance(answer, str):
+                return self.size - 2
             return self._known(answer)
         except Exception:  # an object may fail to give its text; not reporting would reveal something
             return self.size - 2
@@ -218,12 +223,14 @@ class AnswerChoices(
     def bins_of(self, answer: Any) -> list[int]:
         """Return the different bins of all choices in an answer, in increasing order.
 
-        A text, or anything that cannot be iterated over, is one choice. Empty choices count as none, and an answer
-        without any other choice is the choice (none). All choices that are not listed are one choice, (other).
+        A text, a mapping, or anything that cannot be iterated over, is one choice. Empty choices count as none, and
+        an answer without any other choice is the choice (none). All choices that are not listed are the one choice
+        (other).
         """
         none = self.numbers.size - 1
         try:
-            choices = answer if isinstance(answer, Iterable) and not isinstance(answer, str | bytes) else [answer]
+            several = isinstance(answer, Iterable) and not isinstance(answer, str | bytes | Mapping)
+            choices = answer if several else [answer]
             found = {self.numbers.bin_of(choice) for choice in choices}
         except Exception:  # an object may fail to give its choices; not reporting would reveal something
             found = {none - 1}

@@ -70,8 +70,9 @@ class Spending(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=
     @property
     def curve(self) -> Curve:
         """The privacy curve of the answer, without the cost of sampling again."""
+        protocol = self._protocol
         try:
-            return self._protocol.privacy
+            return protocol.privacy
         except ShuffledpError as error:
             raise DataError(f"its privacy cannot be computed: {error}") from None
 

@@ -124,7 +124,7 @@ def ask_page(task: Task, series: Series | None = None) -> str:
     if series is not None and broken is None:
         total, broken = series_promise(series)
         rounds = total and _rounds_context(task, series, total)
-    return web_page("survey/survey.html", broken=broken, protection=protection, rounds=rounds, **_context(task))
+    return web_page("survey/survey.html", broken=broken, protection=protection, rounds=rounds, **_context(task, series))
 
 
 def _rounds_context(task: Task, series: Series, promise: SeriesPromise) -> dict[str, Any]:
@@ -143,7 +143,7 @@ def _rounds_context(task: Task, series: Series, promise: SeriesPromise) -> dict[
     }
 
 
-def _context(task: Task) -> dict[str, Any]:
+def _context(task: Task, series: Series | None = None) -> dict[str, Any]:
     paragraphs, servers = details(task), len(task.shufflers) + 1
     return {
         "name": task.name,
@@ -169,6 +169,7 @@ def _context(task: Task) -> dict[str, Any]:
         "own_address": _own_address(task),
         "results": f"{task.analyzer.address.rstrip('/')}/tasks/{task.name}",
         "warning": paragraphs.get("Warning"),
+        "claimed_round": task.series if series is None else None,
         "who_may_answer": paragraphs["Who may answer"],
         "accuracy": paragraphs["Accuracy"],
     }

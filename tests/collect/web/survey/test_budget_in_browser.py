@@ -2,7 +2,7 @@
 
 import pytest
 from tests.collect.web.survey.asking import Asking
-from tests.collect.web.survey.visitor import visiting
+from tests.collect.web.survey.visitor import STORE_LIMIT, visiting
 
 pytestmark = pytest.mark.slow
 
@@ -61,7 +61,9 @@ def test_a_visitor_sees_what_an_answer_uses_and_runs_out(browser, several):
 def test_a_weak_task_is_over_the_default_limit(browser, several):
     with visiting(browser, limit=None) as visitor:
         visitor.visit(several.page(WEAK), shows="over-budget")
-        visitor.page.get_by_text("A question with stronger protection would still fit, with at most").wait_for()
+        visitor.page.get_by_text(
+            "A question with stronger protection and one value per person would still fit, with at most"
+        ).wait_for()
         notice = visitor.notice("over-budget")
         assert "have used 0 of your privacy budget of 3. With this answer it would be more than any limit." in notice
 
@@ -85,9 +87,74 @@ def test_another_tab_can_use_the_budget_up(browser, several):
         visitor.page = first
         visitor.page.get_by_role("button", name="Make my report").click()
         visitor.until("over-budget")
-        visitor.page.get_by_text("A question with stronger protection would still fit, with at most 1.7").wait_for()
+        visitor.page.get_by_text(
+            "A question with stronger protection and one value per person would still fit, with at most 1.7"
+        ).wait_for()
         assert visitor.posted == []
         assert len(visitor.everything_kept["journal"]) == 1
+
+
+def test_a_report_that_was_made_is_not_sent_over_a_smaller_limit(browser, several):
+    with visiting(browser, limit=None) as visitor:
+        visitor.visit(several.page(FIRST)).choose("light").make()
+        visitor.page.evaluate(STORE_LIMIT, [0.5, 1e-5])  # as another tab does
+        visitor.send()
+        visitor.until("kept-over-budget")
+        assert "together have used 0.86. That is more than your privacy budget of 0.5 allows." in visitor.notice(
+            "kept-over-budget"
+        )
+        assert visitor.posted == []
+        set_limit(visitor, "1", shows="sent")  # the visitor has agreed to send it
+        assert len(visitor.posted) == 1
+
+
+def test_answers_that_are_not_counted_are_left_out_of_every_sentence(browser, several):
+    with visiting(browser, limit=None) as visitor:
+        visitor.visit(several.page(FIRST))
+        visitor.page.get_by_text("What this means, and how to change your limit").click()
+        factor = visitor.page.locator("#budget-factor")
+        assert factor.inner_text() == (
+            "With a limit of 3, all your answers here together can make any result at most 21 times more likely, with "
+            "an extra chance of at most 1 in 100,000 on top."
+        )
+        visitor.page.evaluate(FIRST_VERSION)
+        visitor.visit(several.page(FIRST))
+        visitor.page.get_by_text("What this means, and how to change your limit").click()
+        assert factor.inner_text().startswith("With a limit of 3, the counted answers together can make")
+        budget = " ".join(visitor.page.locator("#budget").inner_text().split())
+        assert "Not counted: 1 earlier answer" in budget
+        assert "so that the counted answers together stay within a limit" in budget
+        assert "all your answers" not in budget
+
+
+FIRST_VERSION = """
+async () => {
+  const { IndexedDBJournal } = await import("/client/src/index.js");
+  const journal = new IndexedDBJournal();
+  await journal.keep("0".repeat(64), new Uint8Array([1]));
+}
+"""
+"""Adds an entry without its parameters, as earlier versions did."""
+
+
+def test_the_exact_figures_are_rounded_up(browser, several):
+    with visiting(browser, limit=None) as visitor:
+        visitor.visit(several.page(FIRST))
+        exact = visitor.page.evaluate(EXACT)
+        shown = visitor.page.locator("#budget-figures").text_content()
+        after = float(shown.split(" before and ")[1].split()[0])
+        assert exact <= after < exact * 1.001
+
+
+EXACT = """
+async () => {
+  const { useOf } = await import("/client/src/budget.js");
+  const { readTask } = await import("/client/src/index.js");
+  const address = `/v1/tasks/${document.querySelector("main").dataset.task}`;
+  const task = await readTask(new Uint8Array(await (await fetch(address)).arrayBuffer()));
+  return useOf([], task, { epsilon: 3, delta: 1e-5, byResults: false }).after;
+}
+"""
 
 
 def test_the_figures_stay_on_the_device(browser, several):

@@ -3,7 +3,7 @@
 import { Client, IndexedDBJournal } from "/client/src/index.js";
 import { agreed, forgetAgreement, noteAgreement } from "./agreement.js";
 import { showAnswers } from "./answers.js";
-import { CountedJournal, figure, limitOf, onNewLimit, showBudget, whyRefused, wouldFit } from "./budget.js";
+import { CountedJournal, figure, onNewLimit, showBudget, whyRefused, wouldFit } from "./budget.js";
 import { checkClaims, checkedInWords } from "./claims.js";
 import { Retrying } from "./retrying.js";
 import { checkRounds } from "./rounds.js";
@@ -51,8 +51,7 @@ async function start() {
   try {
     const journal = new CountedJournal();
     await journal.read(name); // without a journal nothing is asked
-    const { epsilon, delta, byResults } = await limitOf(journal);
-    const options = { pin: name, admission: NOTHING_TO_SHOW, journal, budget: [epsilon, delta], byResults };
+    const options = { pin: name, admission: NOTHING_TO_SHOW, journal };
     const found = await Client.open(new URL(address, location.href), /** @type {object} */ (options));
     if (originOf(found.task) !== location.origin) return show("elsewhere");
     checkClaims(main, found.task, found.promise);
@@ -192,8 +191,18 @@ function failed(error) {
  * @param {{moves?: boolean, quietly?: boolean}} [how]
  */
 function overBudget(error, how = { moves: true }) {
-  const { before, after, limit, fits } = /** @type {import("/client/src/errors.js").BudgetError} */ (error);
+  const { before, after, limit, fits, made } = /** @type {import("/client/src/errors.js").BudgetError} */ (error);
+  if (made) return void keptOverBudget(how).catch(failed);
   show("over-budget", { used: figure(before), total: figure(after), limit: figure(limit), fits: wouldFit(fits) }, how);
+}
+
+/**
+ * Shows that a report that was made before cannot be sent with this limit.
+ * @param {{moves?: boolean, quietly?: boolean}} how
+ */
+async function keptOverBudget(how) {
+  const use = await checked?.client.spending();
+  if (checked && use) show("kept-over-budget", showBudget(checked.client, use), how);
 }
 
 /**
@@ -247,7 +256,7 @@ function waitForOpening() {
 /** What another page of this browser may have done meanwhile. */
 async function lookAgain() {
   if (document.hidden || sending || checked === null) return;
-  if (!["new", "over-budget", "made", "kept"].includes(String(main.dataset.shows))) return;
+  if (!["new", "over-budget", "made", "kept", "kept-over-budget"].includes(String(main.dataset.shows))) return;
   const before = ["new", "over-budget"].includes(String(main.dataset.shows)) ? "new" : "ready";
   if ((await checked.client.state().catch(() => before)) !== before) await showStanding().catch(failed);
 }

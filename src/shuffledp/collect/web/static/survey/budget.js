@@ -1,5 +1,6 @@
 // The visitor's own privacy budget: what this answer uses of it, and the limit, which they can change.
 import { refusal } from "/client/src/budget.js";
+import { shareAtMost } from "/client/src/curve/words.js";
 import { IndexedDBJournal } from "/client/src/index.js";
 
 /** @typedef {import("/client/src/index.js").Client} Client */
@@ -35,13 +36,13 @@ export class CountedJournal extends IndexedDBJournal {
 
   /** @type {import("/client/src/journal.js").Reserve} */
   reserve(task, spending, judge) {
-    return super.reserve(task, spending, (spent) => judge(spent.filter(isKnown)));
+    return super.reserve(task, spending, (spent, stored) => judge(spent.filter(isKnown), stored ?? DEFAULT));
   }
-}
 
-/** Returns the visitor's limit. @param {CountedJournal} journal @returns {Promise<Limit>} */
-export async function limitOf(journal) {
-  return (await journal.limit()) ?? DEFAULT;
+  /** Returns the visitor's limit. */
+  async limit() {
+    return (await super.limit()) ?? DEFAULT;
+  }
 }
 
 /**
@@ -58,14 +59,19 @@ export function showBudget(client, use) {
     use.before === use.after
       ? `Your answers here have used ${figure(use.after)} of your privacy budget of ${limit}.`
       : `This answer uses ${adds} of your privacy budget of ${limit}. ${figure(use.before)} is used so far.`;
+  const counted = leftOut === 0 ? "all your answers here" : "the counted answers";
+  for (const each of document.querySelectorAll("[data-counted]")) each.textContent = counted;
   at("budget-factor").textContent =
-    `With a limit of ${limit}, all your answers here together can make any result at most ${times(use.limit)} times more likely.`;
+    use.before > use.limit
+      ? "More is used already than your limit allows."
+      : `With a limit of ${limit}, ${counted} together can make any result at most ${times(use.limit)} times more likely, ` +
+        `with an extra chance of at most 1 in ${Math.floor(1 / delta + 1e-9).toLocaleString("en")} on top.`;
   at("budget-left-out").hidden = leftOut === 0;
   at("budget-left-out").textContent =
     `Not counted: ${leftOut === 1 ? "1 earlier answer" : `${leftOut} earlier answers`} of this browser, ` +
     "from before it kept a budget.";
   at("budget-figures").textContent =
-    `Exact composition of all answers: epsilon ${use.before.toPrecision(4)} before and ${use.after.toPrecision(4)} ` +
+    `Exact composition of ${leftOut === 0 ? "all" : "the counted"} answers: epsilon ${exact(use.before)} before and ${exact(use.after)} ` +
     `after this answer, at delta ${delta}. The limit is epsilon ${use.limit} at this delta.`;
   field("limit-figure").value = String(use.limit);
   field("limit-delta").value = String(delta);
@@ -90,7 +96,7 @@ export async function whyRefused(client, use) {
 export function wouldFit(epsilon) {
   if (epsilon === null) return "No further question fits.";
   const factor = Math.floor(100 * Math.exp(epsilon)) / 100;
-  return `A question with stronger protection would still fit, with at most ${factor.toLocaleString("en")} times.`;
+  return `A question with stronger protection and one value per person would still fit, with at most ${factor.toLocaleString("en")} times.`;
 }
 
 /**
@@ -118,6 +124,11 @@ export function onNewLimit(changed) {
 export function figure(epsilon) {
   if (!Number.isFinite(epsilon)) return "more than any limit";
   return String(Number((Math.ceil(100 * epsilon - 1e-9) / 100).toFixed(2)));
+}
+
+/** Four digits, rounded up. @param {number} epsilon */
+function exact(epsilon) {
+  return Number.isFinite(epsilon) ? shareAtMost(epsilon, 4) : "infinity";
 }
 
 /** @param {number} epsilon */
