@@ -28,7 +28,7 @@ def test_quantiles_are_a_table(capsys):
     shown = capsys.readouterr().out
     assert "have at most" in shown
     assert "95% interval" in shown
-    assert "25 %" in shown
+    assert "25%" in shown
     assert " to below " in shown
     assert "95% confidence, all intervals at once" in shown
     assert "% of all)" in shown
