@@ -3,10 +3,11 @@
 import csv
 import io
 import json
+import subprocess
 
 import pytest
 
-from tests.cli.commands import GUARANTEE, command
+from tests.cli.commands import GUARANTEE, REAL, command
 
 MONTHS = {"january": (600, 300, 100), "february": (700, 200, 100), "march": (700, 200, 100)}
 
@@ -38,6 +39,14 @@ def test_the_answer_the_table_and_a_page(folder):
     assert "Details: --explain" in shown.stdout
     assert (folder / "page.html").read_text().startswith("<!doctype html>")
     assert "wrote page.html" in shown.stderr
+
+
+@pytest.mark.slow
+def test_a_page_is_written_despite_a_broken_pipe(folder):
+    shell = " ".join([*REAL, "trend", *FILES, "--out", "piped.html"])
+    left = subprocess.run(["bash", "-c", f"{shell} | true; exit ${{PIPESTATUS[0]}}"], cwd=folder, check=False)
+    assert left.returncode == 141
+    assert (folder / "piped.html").exists()
 
 
 def test_json_and_csv(folder):

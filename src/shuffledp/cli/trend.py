@@ -73,15 +73,15 @@ def trend(
     found = Trend.of(releases, rounds=rounds, beta=beta)
     if since is not None:
         found.differences(since=since)  # refuses a number without a release
+    for path in paths:  # first, since a reader of the output may close it early
+        save(found, path)
+        note_written(path)
     if json:
         print(found.to_json())
     elif csv:
         print(found.to_csv(), end="")
     else:
         show_trend(found, top=top, explain=explain, since=since)
-    for path in paths:
-        save(found, path)
-        note_written(path)
 
 
 def show_trend(found: Trend, *, top: int | None, explain: bool, since: int | None) -> None:
