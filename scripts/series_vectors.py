@@ -10,6 +10,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+from scripts.asker_vectors import wrong_askers
 from scripts.text_vectors import ADDRESSES
 
 from shuffledp.collect.crypto.keys import KeyPair
@@ -30,6 +31,10 @@ SERIES: dict[str, dict[str, Any]] = {
     "hist": {"protocol": "hist", "answers": HARD, "users": 2000, "rounds": 5, "period": 3601, "time_precision": 1},
     "texts": {"protocol": None, "answers": ADDRESSES, "users": 10**6, "rounds": 2, "period": 30 * DAY},
     "a-year-of-weeks": {"protocol": "hashed", "answers": THEMES, "users": 10**6, "rounds": 52, "period": WEEK},
+    "asker": {
+        "protocol": "dummy-poisson", "answers": THEMES, "users": 200, "rounds": 2, "period": DAY,
+        "asked_by": {"asker": "\u00c9cole", "contact": "https://school.example/privacy", "language": "fr"},
+    },
 }  # fmt: skip
 """What each series is made of."""
 
@@ -71,6 +76,7 @@ def made(name: str) -> Series:
         opens=datetime(2027, 1, 1, tzinfo=UTC),
         protocol=asked["protocol"],
         time_precision=asked.get("time_precision"),
+        **asked.get("asked_by", {}),
     )
 
 
@@ -149,7 +155,7 @@ def _corrupted(series: Series, new_keys: Series) -> Iterator[dict[str, Any]]:
         "not-json": ("{", "not JSON"),
         "a-name-twice": (text.replace('"rounds":4', '"rounds":4,"rounds":4'), "a name is there twice"),
         "a-float": (text.replace('"rounds":4', '"rounds":4.0'), "numbers in a task are whole"),
-        "another-version": (other(version=2), "series of version 2"),
+        "another-version": (other(version=3), "series of version 3"),
         "another-kind": (other(kind="tasks"), "`kind`"),
         "no-round": (other(rounds=0), rounds_wrong),
         "one-round": (other(rounds=1), rounds_wrong),
@@ -180,10 +186,11 @@ def _corrupted(series: Series, new_keys: Series) -> Iterator[dict[str, Any]]:
         "an-empty-question": (other(question=" "), "the question must have"),
         "more-honest-people-than-people": (other(honest_users=plain["users"] + 1), "honest_users"),
         "reports-that-nobody-could-send": (other(most_messages=2**32 - 1), "nobody should have to send"),
+        **wrong_askers(lambda **fields: other(version=2, **fields), kind="series"),
     }  # fmt: skip
     no_task = {
         "a-round-without-its-series": (
-            json.dumps({name: part for name, part in task.items() if name != "series"}), "the field `series`"),
+            json.dumps({name: part for name, part in task.items() if name != "series"}), "must have one of the fields"),
         "a-task-of-version-1-in-a-series": (other(task, version=1), "a task of version 1 has no field"),
         "a-task-of-version-3": (other(task, version=3), "version 3"),
         "a-series-that-is-nothing": (other(task, series=None), "`series` must be"),

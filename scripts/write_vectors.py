@@ -22,6 +22,7 @@ from typing import Any
 ROOT = Path(__file__).parent.parent
 sys.path.insert(0, str(ROOT))
 
+from scripts.asker_vectors import wrong_askers  # noqa: E402
 from scripts.budget_vectors import budgets  # noqa: E402
 from scripts.promise_vectors import promises, strengths  # noqa: E402
 from scripts.report_vectors import batches_vectors, corrupted_reports, key, reports_vectors  # noqa: E402
@@ -91,8 +92,21 @@ TASKS: dict[str, tuple[str, int, Answers]] = {
     "choices-dummy": ("dummy", 1, FRUIT),
     "choices-sparse": ("sparse", 2, FRUIT),
     "choices-poisson": ("dummy-poisson", 1, SPORTS),
+    "asker": ("dummy-poisson", 1, THEMES),
+    "language-only": ("hashed", 2, THEMES),
 }
 """Protocol, number of shufflers and answers of each task."""
+
+ASKERS = {
+    "asker": {
+        "asker": "Stadtwerke K\u00f6ln \N{PILE OF POO}",
+        "purpose": 'To choose the "default" theme \\ and nothing else.',
+        "contact": "privacy+survey@stadtwerke.example",
+        "language": "zh-Hant-TW",
+    },
+    "language-only": {"language": "de"},
+}
+"""Who asks, in the tasks of version 2."""
 
 EPSILONS = ("0.25", "0.5", "1", "2", "4")
 
@@ -117,6 +131,7 @@ def made(name: str) -> Task:
         protocol=protocol,
         time_precision=3600,
         admission="anybody",
+        **ASKERS.get(name, {}),
     )
 
 
@@ -199,7 +214,7 @@ def corrupted_tasks(tasks: dict[str, Task]) -> Iterator[dict[str, Any]]:
         "an-unknown-field": (other(note="hello"), "is no field of"),
         "an-unknown-field-of-a-server": (other(analyzer={**analyzer, "name": "x"}), "is no field of"),
         "a-missing-field": (text.replace('"time_precision":3600,', ""), "is missing"),
-        "another-version": (other(version=2), "version 2"),
+        "another-version": (other(version=3), "version 3"),
         "a-number-as-text": (other(users="200"), "must be a whole number, got text"),
         "a-fraction-not-in-lowest-terms": (
             other(hist, protocol={"name": "hist", "parameters": {
@@ -225,6 +240,15 @@ def corrupted_tasks(tasks: dict[str, Task]) -> Iterator[dict[str, Any]]:
         "a-host-with-escapes": (other(analyzer={**analyzer, "address": "https://%41"}), "the host in the address"),
         "a-host-that-is-a-number": (other(analyzer={**analyzer, "address": "https://0x7f.1"}), "the host in the"),
         "a-host-of-other-letters": (other(analyzer={**analyzer, "address": "https://xn--a"}), "without xn--"),
+        "a-host-with-text-behind-its-brackets": (
+            other(analyzer={**analyzer, "address": "https://[::1];sandbox"}), "the address of the analyzer"),
+        "a-host-with-text-before-its-brackets": (
+            other(analyzer={**analyzer, "address": "https://a;[v1.b]"}), "the address of the analyzer"),
+        "a-path-that-is-a-command": (
+            other(analyzer={**analyzer, "address": "https://a/$(touch${IFS}x)"}), "the address of the analyzer"),
+        "a-path-with-a-quote": (other(analyzer={**analyzer, "address": "https://a/'"}), "the address of the analyzer"),
+        "a-path-with-an-equals-sign": (
+            other(analyzer={**analyzer, "address": "https://a.example/b=c"}), "the address of the analyzer"),
         "an-answer-twice": (other(answers={"kind": "list", "values": ["a", "a"]}), "there twice"),
         "an-answer-of-every-task": (other(answers={"kind": "list", "values": ["(none)"]}), "answers of every task"),
         "an-empty-answer": (other(answers={"kind": "list", "values": ["a", ""]}), "must not be empty"),
@@ -236,6 +260,7 @@ def corrupted_tasks(tasks: dict[str, Task]) -> Iterator[dict[str, Any]]:
         "a-delta-in-another-spelling": (other(guarantee={"epsilon": "1", "delta": "1e-06"}), "decimal number"),
         "an-epsilon-of-zero": (other(guarantee={"epsilon": "0", "delta": "1e-6"}), "epsilon must be above 0"),
         "reports-that-nobody-could-send": (other(most_messages=2**32 - 1), "nobody should have to send"),
+        **wrong_askers(lambda **fields: other(version=2, **fields), kind="task", others="series, "),
     }  # fmt: skip
     broken = {
         "an-epsilon-that-is-not-reached": (other(guarantee={"epsilon": "0.9", "delta": "1e-6"}), "which is weaker"),

@@ -6,7 +6,7 @@ from functools import cache
 
 from shuffledp.collect.crypto.batch import Layer
 from shuffledp.collect.crypto.keys import KeyPair
-from shuffledp.collect.task import AnswerChoices, AnswerEdges, AnswerList, AnswerText, Place, Task
+from shuffledp.collect.task import AnswerChoices, AnswerEdges, AnswerList, AnswerRange, AnswerText, Place, Task
 from shuffledp.collect.task.answers import PieceAlphabet, PieceList
 from shuffledp.collect.task.new_task import new_task
 from shuffledp.histogram.text_code import Step
@@ -45,6 +45,7 @@ def small_task(
     edges="0:8:1",
     quantiles=("0.5", "0.9"),
     most=None,
+    numbers=None,
     protocol="dummy-poisson",
     epsilon=1.0,
     delta=1e-6,
@@ -58,12 +59,14 @@ def small_task(
     """A task that is open for years; `addresses` is a tuple: shufflers, then the analyzer.
 
     With `texts`, people type any short text; with the protocol `ranges`, they give a number between `edges`; with
-    `most`, they choose this number of answers.
+    `numbers`, a whole number from the first to before the second; with `most`, they choose this number of answers.
     """
     if texts:
         asked = text_answers()
     elif protocol == "ranges":
         asked = AnswerEdges(edges, list(quantiles))
+    elif numbers is not None:
+        asked = AnswerRange(*numbers)
     else:
         asked = AnswerList(list(answers)) if most is None else AnswerChoices(list(answers), most)
     keys = tuple(KeyPair.generate() for _ in range(shufflers + 1))

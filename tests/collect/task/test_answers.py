@@ -87,6 +87,7 @@ def test_hostile_labels_are_kept_as_they_are():
     assert [places.bin_of(label) for label in labels] == list(range(len(labels)))
 
 
+@pytest.mark.slow
 def test_a_long_list_must_be_external():
     AnswerList([str(at) for at in range(100_000)]).check()
     with pytest.raises(TaskError, match="keep more in a file"):

@@ -11,6 +11,7 @@ from shuffledp.collect.task.public_file import decimal_text, exact_text, read_de
 from shuffledp.errors import TaskError
 
 
+@pytest.mark.slow
 @given(st.floats(min_value=0, max_value=2.0**50, allow_subnormal=False))
 def test_exact_numbers_round_trip(number):
     text = exact_text(number)

@@ -59,6 +59,7 @@ def test_reports_that_are_short_anyway_keep_the_smaller_error(users, answers):
     assert numbers(answers, users=users).protocol_used.name == "dummy-poisson"
 
 
+@pytest.mark.slow
 def test_hashed_is_used_where_all_others_would_send_too_many_messages():
     with pytest.raises(ParameterError, match="answers must be at most 67,108,862 for hashed"):
         numbers(2**26, protocol="hashed")

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from shuffledp import DummyHistogram, Histogram
-from shuffledp.collect.client.client import messages_of
+from shuffledp.collect.client.making import messages_of
 from shuffledp.collect.task.answers import kind_of
 from shuffledp.collect.task.guarantee import CODECS
 from shuffledp.errors import ShuffledpError
@@ -63,6 +63,7 @@ def test_which_protocols_are_padded():
     assert [name for name in OF_CHOICES if not noisy_task(name).padded] == ["choices dummy-poisson"]
 
 
+@pytest.mark.slow
 @every
 def test_the_first_shuffler_sees_one_number_or_one_distribution(name):
     task = noisy_task(name)
@@ -92,6 +93,7 @@ def test_with_the_same_coins_every_answer_sends_the_same_number(name):
     assert len(set(drawn[:, 0])) > 1
 
 
+@pytest.mark.slow
 @every
 def test_the_number_has_its_distribution_for_every_answer(name):
     task = noisy_task(name)
@@ -100,6 +102,7 @@ def test_the_number_has_its_distribution_for_every_answer(name):
         assert_distribution(numbers(task, answer, seed), 0, distribution)
 
 
+@pytest.mark.slow
 @every
 def test_a_client_without_a_message_for_none_is_detected(name):
     """The negative control: a client that sends no message for (none)."""

@@ -145,7 +145,9 @@ def test_every_field_was_changed():
 SERVERS = PLAIN["servers"][0]
 CORRUPTED = [
     (("kind",), "task", "`kind` must be series, got 'task'"),
-    (("version",), 2, "version must be 1, got a series of version 2"),
+    (("version",), 3, "version must be 1 or 2, got a series of version 3"),
+    (("version",), 2, "a series of version 2 must have one of the fields asker, purpose, contact, language"),
+    (("asker",), "A", "a series of version 1 has no field `asker`"),
     (("rounds",), 1, "rounds must be from 2 to 4096, got 1"),
     (("rounds",), 0, "rounds must be from 2 to 4096, got 0"),
     (("rounds",), MOST_ROUNDS + 1, "rounds must be from 2 to 4096, got 4097"),

@@ -59,6 +59,7 @@ def both(rounds):
     return Counter(found)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("ratio", [Fraction(1), Fraction(3, 2), Fraction(3), Fraction(8), Fraction(20)])
 def test_two_rounds_of_a_tiny_protocol(ratio):
     """Every change of one person's two answers: never below the truth, and within 1 % of the worst change."""
@@ -98,6 +99,7 @@ def test_sampling_again_counts_in_every_round():
     assert ratio == pytest.approx(once**4, rel=1e-9)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("rounds", [2, 4, 12])
 def test_fewer_rounds_need_less_noise(rounds):
     made = small_series(rounds=rounds, users=5000).series

@@ -14,7 +14,7 @@ import pytest
 from scipy.stats import chi2
 
 from shuffledp.collect.analyzer.releases import release_of
-from shuffledp.collect.client.client import messages_of
+from shuffledp.collect.client.making import messages_of
 from shuffledp.collect.task import Named
 from shuffledp.histogram.inputs import filled_up
 from shuffledp.histogram.tally import Tally

@@ -14,7 +14,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shuffledp.collect.client.client import messages_of
+from shuffledp.collect.client.making import messages_of
 from shuffledp.collect.task import AnswerChoices, AnswerEdges
 from shuffledp.collect.task.guarantee import possible_protocols
 from shuffledp.errors import DataError, ParameterError, TaskError

@@ -13,7 +13,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from shuffledp.collect.client.client import Client, messages_of
+from shuffledp.collect.client.client import Client
+from shuffledp.collect.client.making import messages_of
 from shuffledp.collect.task import AnswerText, Claim, Named, task_of
 from shuffledp.collect.task.guarantee import CODECS
 from shuffledp.errors import BrokenPromiseError, DataError, ParameterError, TaskError
@@ -113,6 +114,7 @@ def drawn(task, answer, calls, seed):
     return [np.array(messages_of(task, answer, rng=rng)) for _ in range(calls)]
 
 
+@pytest.mark.slow
 def test_the_number_of_messages_has_one_distribution_for_every_answer():
     """Negative controls: noise that is 30 % less or more."""
     distribution = number_distribution(TASK.protocol)

@@ -13,12 +13,12 @@ def test_servers_on_one_host_give_a_warning():
     apart, together = (small_task(shufflers=2, addresses=each).task for each in (APART, TOGETHER))
     assert warnings_of(apart) == []
     assert "Warning" not in details(apart)
-    assert "Beware" not in ask_page(apart)
+    assert "one operator runs all servers" not in ask_page(apart)
     (warning,) = warnings_of(together)
     assert "one host, one.example: its operator has all keys" in warning
     assert warning in details(together)["Warning"]
     assert about(together)["warnings"] == [warning]
-    assert "Beware: all servers of this task are on one host" in ask_page(together)
+    assert "one operator runs all servers of this survey and could read every answer" in ask_page(together)
 
 
 def test_one_shuffler_elsewhere_is_enough():

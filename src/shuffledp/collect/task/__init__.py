@@ -12,7 +12,7 @@ from shuffledp.collect.task.answers import (
 )
 from shuffledp.collect.task.guarantee import Promise
 from shuffledp.collect.task.public_file import moment_in_text
-from shuffledp.collect.task.series import Series, SeriesPromise, read_series, read_task_or_series, series_of
+from shuffledp.collect.task.series import Series, SeriesPromise, read_series, read_task_or_series, series_of, tasks_of
 from shuffledp.collect.task.servers import Place, Servers
 from shuffledp.collect.task.task import Claim, Named, Phase, SeriesRound, Task, read_task, task_of
 
@@ -41,4 +41,5 @@ __all__ = [
     "read_task_or_series",
     "series_of",
     "task_of",
+    "tasks_of",
 ]

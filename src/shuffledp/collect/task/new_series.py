@@ -10,9 +10,10 @@ from msgspec.structs import replace
 from shuffledp.accounting.composition import composed
 from shuffledp.accounting.rounds import guarantee_of_one, rounds_of
 from shuffledp.collect.task.answers import Answers
+from shuffledp.collect.task.asker import asker_fields
 from shuffledp.collect.task.new_task import new_task
 from shuffledp.collect.task.public_file import decimal_text, moment_in_text
-from shuffledp.collect.task.series import LONGEST_PERIOD, SERIES_VERSION, Series
+from shuffledp.collect.task.series import LONGEST_PERIOD, SECOND_SERIES_VERSION, SERIES_VERSION, Series
 from shuffledp.collect.task.servers import Place, Servers
 from shuffledp.collect.task.task import Admission, Claim, Task
 from shuffledp.errors import ParameterError
@@ -44,6 +45,10 @@ def new_series(
     dummies: float = DUMMIES,
     time_precision: int | None = None,
     admission: Admission = "anybody",
+    asker: str | None = None,
+    purpose: str | None = None,
+    contact: str | None = None,
+    language: str | None = None,
     progress: Progress = quiet,
 ) -> Series:
     """Make a series of `rounds` rounds of `period` seconds, (epsilon, delta)-private for a person who answers all.
@@ -79,6 +84,10 @@ def new_series(
             dummies=dummies,
             time_precision=precision,
             admission=admission,
+            asker=asker,
+            purpose=purpose,
+            contact=contact,
+            language=language,
             progress=progress,
         )
         # the limit of a round is chosen for the epsilon of all rounds, which is larger
@@ -97,7 +106,7 @@ def new_series(
     task = one_round(found.epsilon, found.delta, name)
     series = Series(
         kind="series",
-        version=SERIES_VERSION,
+        version=SECOND_SERIES_VERSION if asker_fields(task) else SERIES_VERSION,
         question=question,
         answers=answers,
         protocol_used=task.protocol_used,
@@ -112,6 +121,7 @@ def new_series(
         time_precision=precision,
         admission=admission,
         servers=places,
+        **asker_fields(task),
     )
     series.check()  # the written parameters give both guarantees
     return series

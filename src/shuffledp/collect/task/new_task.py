@@ -2,14 +2,23 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from datetime import datetime
 
-from shuffledp.collect.task.answers import AnswerChoices, AnswerEdges, Answers, AnswerText, kind_of
+from shuffledp.collect.task.answers import (
+    MOST_LISTED,
+    AnswerChoices,
+    AnswerEdges,
+    AnswerRange,
+    Answers,
+    AnswerText,
+    kind_of,
+)
 from shuffledp.collect.task.guarantee import CODECS, HASHED, RANGES, is_padded, possible_protocols, write_parameters
 from shuffledp.collect.task.public_file import decimal_text, moment_in_text
 from shuffledp.collect.task.servers import Place
-from shuffledp.collect.task.task import BETA, VERSION, Admission, Claim, Named, Task
+from shuffledp.collect.task.task import BETA, SECOND_VERSION, VERSION, Admission, Claim, Named, Task
 from shuffledp.errors import ParameterError
 from shuffledp.estimators.hashed_values import MOST_VALUES
 from shuffledp.progress import Progress, quiet
@@ -51,13 +60,18 @@ def new_task(
     dummies: float = DUMMIES,
     time_precision: int = 3600,
     admission: Admission = "anybody",
+    asker: str | None = None,
+    purpose: str | None = None,
+    contact: str | None = None,
+    language: str | None = None,
     progress: Progress = quiet,
 ) -> Task:
     """Make a task with batches of `users` people and (epsilon, delta)-privacy for each person.
 
     The noise of `honest_users` of them suffices. `protocol` is a name of the catalogue. By default the planner chooses:
     Poisson dummies where these are no worse, and hashed values where reports are then far shorter. `dummies` is the
-    number of dummies for each piece of a text: more of them make reports longer and the error smaller.
+    number of dummies for each piece of a text: more of them make reports longer and the error smaller. `asker`,
+    `purpose`, `contact` and `language` tell people who asks (asker.py).
     """
     if protocol is not None and protocol not in CODECS:
         raise ParameterError(f"protocol must be one of {', '.join(CODECS)} in a task, got {protocol!r}")
@@ -84,7 +98,7 @@ def new_task(
     else:
         name, made = _for_bins(target, protocol=protocol, progress=progress)
     task = Task(
-        version=VERSION,
+        version=VERSION if asker is purpose is contact is language is None else SECOND_VERSION,
         question=question,
         answers=answers,
         protocol_used=Named(name, write_parameters(name, made)),
@@ -98,9 +112,39 @@ def new_task(
         admission=admission,
         shufflers=list(shufflers),
         analyzer=analyzer,
+        asker=asker,
+        purpose=purpose,
+        contact=contact,
+        language=language,
     )
     task.check()  # the written parameters give the guarantee
     return task
+
+
+def gain_of_edges(task: Task) -> float:
+    """Return how many times as narrow quantiles would be with the numbers of a range as intervals between edges.
+
+    Infinite if a release of the task shows no quantiles; 1 for answers that are no range, or if edges are impossible.
+    Only the public numbers of the task matter.
+    """
+    numbers, claimed = task.answers, task.guarantee
+    if not isinstance(numbers, AnswerRange):
+        return 1.0
+    if numbers.size > MOST_LISTED:
+        return math.inf
+    target = Target(
+        users=task.users,
+        bins=numbers.size + 4,  # also an interval below, one above, (other) and (none)
+        epsilon=claimed.epsilon,
+        delta=claimed.delta,
+        honest_users=task.honest_users,
+    )
+    try:
+        tree = Ranges.for_target(target, dummies="poisson")
+    except ParameterError:
+        return 1.0
+    flat = task.ranges()
+    return math.inf if flat is None else flat.deviation / tree.deviation
 
 
 def _for_bins(target: Target, *, protocol: str | None, progress: Progress) -> tuple[str, ShuffledHistogram]:

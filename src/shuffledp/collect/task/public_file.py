@@ -27,7 +27,7 @@ T = TypeVar("T")
 
 _TIME = "%Y-%m-%dT%H:%M:%SZ"
 
-_MOST_BYTES = 64 * 2**20
+MOST_FILE_BYTES = 64 * 2**20
 """Bytes of a task file, which a client holds in memory."""
 
 _WRITTEN = re.compile(r"(0|[1-9][0-9]{0,15})(?:/2\^([1-9][0-9]{0,3}))?")
@@ -72,7 +72,7 @@ def read_file(source: str | bytes | Path, parse: Callable[[bytes], T]) -> T:
     path = Path(source)
     try:
         with path.open("rb") as file:
-            content = file.read(_MOST_BYTES + 1)
+            content = file.read(MOST_FILE_BYTES + 1)
     except (OSError, ValueError) as error:  # a ValueError where the name is not valid
         raise TaskError(f"the task {path} cannot be read: {getattr(error, 'strerror', None) or error}") from None
     try:
@@ -83,8 +83,8 @@ def read_file(source: str | bytes | Path, parse: Callable[[bytes], T]) -> T:
 
 def strict_json(content: bytes) -> Any:
     """Read JSON that all parsers read alike: UTF-8, no name twice, whole numbers only."""
-    if len(content) > _MOST_BYTES:
-        raise TaskError(f"it is longer than {_MOST_BYTES:,} bytes")
+    if len(content) > MOST_FILE_BYTES:
+        raise TaskError(f"it is longer than {MOST_FILE_BYTES:,} bytes")
     if not content.strip():
         raise TaskError("it is empty")
     try:
@@ -150,6 +150,8 @@ def check_form(value: Any, form: inspect.Type, path: str = "", *, of: str = "a t
         case inspect.LiteralType():
             _check_type(value, str, path, of)
             _check_choice(value, form.values, path)
+        case inspect.UnionType(types=(one, inspect.NoneType())):  # a field that may be missing, but not be null
+            check_form(value, one, path, of=of)
         case inspect.UnionType():
             _check_type(value, dict, path, of)
             check_form(value, _member(value, form, path), path, of=of)
@@ -186,11 +188,8 @@ def _check_fields(value: dict[str, Any], form: inspect.StructType, path: str, wh
 
 
 def _member(value: dict[str, Any], form: inspect.UnionType, path: str) -> inspect.StructType:
-    """The member of a union that the tag of an object names, or the only one where nothing is the other choice."""
-    objects = [one for one in form.types if isinstance(one, inspect.StructType)]
-    if len(objects) == 1:
-        return objects[0]
-    members = {one.tag: one for one in objects}
+    """The member of a union that the tag of an object names."""
+    members = {one.tag: one for one in form.types if isinstance(one, inspect.StructType)}
     field = next(iter(members.values())).tag_field or ""
     if field not in value:
         raise TaskError(f"the field `{field}` of `{path}` is missing")

@@ -17,6 +17,8 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Protocol
 
+import msgspec
+
 from shuffledp.collect.crypto.batch import Layer
 from shuffledp.collect.crypto.hpke import info, public_key, seal, unseal
 from shuffledp.collect.crypto.keys import KeyPair
@@ -30,20 +32,15 @@ _TIME_BYTES = REPORT_HEAD_BYTES - ID_BYTES
 _DIGEST_BYTES = 16
 
 
-@dataclass(frozen=True)
-class OpenedReport:
+class OpenedReport(msgspec.Struct, frozen=True):
     """The content of a report, as the first shuffler opens it."""
 
     report_id: bytes
     time: int
     onions: bytes
     number: int
-
-    @property
-    def digest(self) -> bytes:
-        """Tells this report from others with the same id; a network observer cannot compute it."""
-        inside = self.report_id + self.time.to_bytes(_TIME_BYTES) + self.onions
-        return hashlib.sha256(inside).digest()[:_DIGEST_BYTES]
+    digest: bytes
+    """Tells this report from others with the same id; a network observer cannot compute it."""
 
 
 class ReportForm(Protocol):
@@ -84,7 +81,13 @@ def seal_onion(task: Task, symbol: int) -> bytes:
 
 def seal_report(task: Task, symbols: Sequence[int], *, report_id: bytes, time: int) -> bytes:
     """Return the bytes that a person sends; the messages keep their order."""
-    if len(report_id) != ID_BYTES or time < 0 or time % task.time_precision:
+    (report,) = seal_versions(task, symbols, report_id=report_id, times=[time])
+    return report
+
+
+def seal_versions(task: Task, symbols: Sequence[int], *, report_id: bytes, times: Sequence[int]) -> list[bytes]:
+    """Return one report with each of these times: the same id and the same onions, so a server counts at most one."""
+    if len(report_id) != ID_BYTES or any(time < 0 or time % task.time_precision for time in times):
         raise ParameterError("report_id must be 16 bytes, and time a multiple of the task's time_precision")
     fewest = task.most_messages if task.padded else 1
     if not fewest <= len(symbols) <= task.most_messages:
@@ -92,8 +95,8 @@ def seal_report(task: Task, symbols: Sequence[int], *, report_id: bytes, time: i
     if not all(0 <= symbol < task.symbols for symbol in symbols):
         raise ParameterError(f"symbols must be whole numbers from 0 to {task.symbols - 1}")
     onions = b"".join(seal_onion(task, symbol) for symbol in symbols)
-    inside = report_id + time.to_bytes(_TIME_BYTES) + onions
-    return seal(inside, public_key(task.shufflers[0].public_bytes), info(task.id, 0))
+    key = public_key(task.shufflers[0].public_bytes)
+    return [seal(report_id + time.to_bytes(_TIME_BYTES) + onions, key, info(task.id, 0)) for time in times]
 
 
 def open_report(task: ReportForm, sealed: bytes, key: KeyPair) -> OpenedReport:
@@ -114,7 +117,8 @@ def open_report(task: ReportForm, sealed: bytes, key: KeyPair) -> OpenedReport:
     number = len(onions) // each
     if task.padded and number != task.most_messages:
         raise Refused(Reason.MALFORMED)
-    return OpenedReport(inside[:ID_BYTES], time, onions, number)
+    digest = hashlib.sha256(inside).digest()[:_DIGEST_BYTES]
+    return OpenedReport(inside[:ID_BYTES], time, onions, number, digest)
 
 
 _TIMED = 16

@@ -25,6 +25,7 @@ from shuffledp.accounting.curve import Guarantee
 from shuffledp.accounting.rounding import PROMISED_DELTA
 from shuffledp.accounting.rounds import FEWEST_ROUNDS, MOST_ROUNDS
 from shuffledp.collect.task.answers import Answers
+from shuffledp.collect.task.asker import ASKER_FIELDS, asker_fields
 from shuffledp.collect.task.guarantee import Promise, check_promise, in_message
 from shuffledp.collect.task.public_file import (
     PublicFile,
@@ -37,7 +38,7 @@ from shuffledp.collect.task.public_file import (
 )
 from shuffledp.collect.task.servers import Servers, check_places
 from shuffledp.collect.task.task import (
-    ROUND_VERSION,
+    SECOND_VERSION,
     Admission,
     Claim,
     Named,
@@ -54,6 +55,8 @@ from shuffledp.protocols.shuffled_histogram import ShuffledHistogram
 from shuffledp.validation import target_delta, target_epsilon, whole
 
 SERIES_VERSION = 1
+SECOND_SERIES_VERSION = 2
+"""The version of a series with a field about who asks: version 1 has none of them."""
 
 LONGEST_PERIOD = 3660 * 86_400
 """Seconds of the longest period: ten years."""
@@ -67,11 +70,11 @@ class SeriesPromise:
     total: Promise
 
 
-class Series(PublicFile, frozen=True, forbid_unknown_fields=True, kw_only=True):
+class Series(PublicFile, frozen=True, forbid_unknown_fields=True, kw_only=True, omit_defaults=True):
     """A question that is asked in `rounds` rounds, each `period` seconds long, from `opens` on without a gap.
 
     The fields that a task has too mean the same. `total` is the guarantee of all rounds together. `servers` has one
-    entry for all rounds, or one for each.
+    entry for all rounds, or one for each. A series with a field about who asks has version 2.
     """
 
     kind: Literal["series"]
@@ -90,10 +93,13 @@ class Series(PublicFile, frozen=True, forbid_unknown_fields=True, kw_only=True):
     time_precision: int
     admission: Admission
     servers: list[Servers]
+    asker: str | None = None
+    purpose: str | None = None
+    contact: str | None = None
+    language: str | None = None
 
     def __post_init__(self) -> None:
-        if self.version != SERIES_VERSION:
-            raise TaskError(f"version must be {SERIES_VERSION}, got a series of version {self.version}")
+        self._check_version()
         if not FEWEST_ROUNDS <= self.rounds <= MOST_ROUNDS:
             raise TaskError(f"rounds must be from {FEWEST_ROUNDS} to {MOST_ROUNDS}, got {self.rounds}")
         if not 1 <= self.period <= LONGEST_PERIOD:
@@ -115,6 +121,20 @@ class Series(PublicFile, frozen=True, forbid_unknown_fields=True, kw_only=True):
             raise TaskError("the last round must end before the year 10000") from None
         _ = self.total, self.task(1)  # every other round differs in checked fields only
 
+    def _check_version(self) -> None:
+        if self.version not in (SERIES_VERSION, SECOND_SERIES_VERSION):
+            raise TaskError(
+                f"version must be {SERIES_VERSION} or {SECOND_SERIES_VERSION}, got a series of version {self.version}"
+            )
+        added = list(asker_fields(self))
+        if self.version == SERIES_VERSION and added:
+            raise TaskError(f"a series of version 1 has no field `{added[0]}`: a series with it has version 2")
+        if self.version == SECOND_SERIES_VERSION and not added:
+            raise TaskError(
+                f"a series of version 2 must have one of the fields {', '.join(ASKER_FIELDS)}; without any it has "
+                "version 1"
+            )
+
     @cached_property
     def opens(self) -> datetime:
         """The time at which the first round opens."""
@@ -135,7 +155,7 @@ class Series(PublicFile, frozen=True, forbid_unknown_fields=True, kw_only=True):
 
     def phase(self, now: float) -> Phase:
         """Whether some round accepts reports at a time in seconds since 1970."""
-        return Phase.at(now, opens=self.opens, closes=self.closes)
+        return Phase.at(now, opens=self.opens.timestamp(), closes=self.closes.timestamp())
 
     def round_at(self, now: float) -> int | None:
         """Return the number of the round that is open at a time in seconds since 1970; None if none is."""
@@ -166,7 +186,7 @@ class Series(PublicFile, frozen=True, forbid_unknown_fields=True, kw_only=True):
     def _make(self, number: int) -> Task:
         servers = self.servers_of(number)
         task = Task(
-            version=ROUND_VERSION,
+            version=SECOND_VERSION,
             question=self.question,
             answers=self.answers,
             protocol_used=self.protocol_used,
@@ -181,6 +201,7 @@ class Series(PublicFile, frozen=True, forbid_unknown_fields=True, kw_only=True):
             shufflers=servers.shufflers,
             analyzer=servers.analyzer,
             series=SeriesRound(self.name, number),
+            **asker_fields(self),
         )
         if number > 1:
             task.__dict__["protocol"] = self.protocol

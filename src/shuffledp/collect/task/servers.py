@@ -11,6 +11,7 @@ import msgspec
 from shuffledp.collect.crypto.hpke import is_public_key
 from shuffledp.collect.task.public_file import is_hexadecimal
 from shuffledp.errors import TaskError
+from shuffledp.formatting import shown_address
 
 MOST_SHUFFLERS = 8
 """Each makes every message 48 bytes longer, and more do not add trust."""
@@ -21,6 +22,12 @@ parsers differ in which they allow."""
 
 _NUMBER = re.compile(r"[0-9]+|0[xX][0-9a-fA-F]*")
 """The last part of a host that browsers take for an IPv4 address, in one of its many spellings."""
+
+_NETLOC = re.compile(r"(\[[0-9a-fA-F:.]+\]|[^\[\]]+)(:[0-9]*)?")
+"""A host, in brackets or without any, and a port. Versions of `urlsplit` ignore text around brackets."""
+
+_PATH = re.compile(r"[A-Za-z0-9._~/%@+,:-]*")
+"""A path that means nothing to a shell, and has no = as between an address and a key."""
 
 
 class Place(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -66,16 +73,21 @@ def check_address(address: str, name: str) -> None:
     """Refuse text that is no address of a server or of a file on one, or that parsers could read differently."""
     try:
         parts = urlsplit(address)
-        usable = parts.scheme in ("http", "https") and parts.hostname and parts.port != 0
+        # not parts.scheme: some versions of urlsplit ignore spaces before it
+        usable = address.lower().startswith(("http://", "https://")) and parts.hostname and parts.port != 0
     except ValueError:  # such as a port that is not a number
         usable = False
     if not usable or parts.query or parts.fragment or not address.isascii() or not address.isprintable():
-        raise TaskError(f"the address of {name} must be such as https://host:port; got {address!r:.80}")
+        raise TaskError(f"the address of {name} must be such as https://host:port; got {shown_address(address)}")
     if parts.username is not None or parts.password is not None:
         raise TaskError(f"the address of {name} must not hold a name or a password: everybody reads it")
-    if " " in address or "\\" in address:
-        raise TaskError(f"the address of {name} must not have spaces or backslashes; got {address!r:.80}")
-    if not _is_host(parts.hostname or "", in_brackets=parts.netloc.startswith("[")):
+    if not _PATH.fullmatch(parts.path):
+        raise TaskError(
+            f"the path in the address of {name} must be of letters, digits and the characters ._~/%@+,:- only; got "
+            f"{address!r:.80}"
+        )
+    in_brackets = parts.netloc.startswith("[")
+    if not _NETLOC.fullmatch(parts.netloc) or not _is_host(parts.hostname or "", in_brackets=in_brackets):
         raise TaskError(
             f"the host in the address of {name} must be a name of letters, digits, - and _, without xn--, or an IP "
             f"address in its usual spelling; got {address!r:.80}"

@@ -21,13 +21,16 @@ from shuffledp.accounting.curve import Guarantee
 from shuffledp.accounting.group_curve import GroupPrivacy, group_privacy
 from shuffledp.accounting.rounds import MOST_ROUNDS
 from shuffledp.collect.task.answers import (
+    MOST_LISTED,
     AnswerChoices,
     AnswerEdges,
     AnswerNumbers,
+    AnswerRange,
     Answers,
     AnswersElsewhere,
     AnswerText,
 )
+from shuffledp.collect.task.asker import ASKER_FIELDS, asker_fields, check_asker
 from shuffledp.collect.task.guarantee import Promise, check_promise, is_padded, people_of, read_protocol, tree_of
 from shuffledp.collect.task.public_file import (
     PublicFile,
@@ -45,15 +48,15 @@ from shuffledp.estimators.tree import Tree
 from shuffledp.histogram.domain import Domain
 from shuffledp.protocols.free_text import FreeText
 from shuffledp.protocols.free_text import TextPlan as TextPlan
-from shuffledp.protocols.ranges import Ranges
+from shuffledp.protocols.ranges import Ranges, ranges_of
 from shuffledp.protocols.shuffled.dummy import DummyHistogram
 from shuffledp.protocols.shuffled.hashed import HashedHistogram
 from shuffledp.protocols.shuffled_histogram import ShuffledHistogram
 from shuffledp.validation import MOST_USERS, target_delta, target_epsilon
 
 VERSION = 1
-ROUND_VERSION = 2
-"""The version of a task that is one round of a series: it has the field `series`, which version 1 does not have."""
+SECOND_VERSION = 2
+"""The version of a task with the field `series` or a field about who asks: version 1 has none of them."""
 
 SEALING_BYTES = 48
 """Bytes that HPKE adds to a text: the sender's public key, and the tag of AES-GCM."""
@@ -84,11 +87,11 @@ class Phase(StrEnum):
     CLOSED = "closed"
 
     @classmethod
-    def at(cls, now: float, *, opens: datetime, closes: datetime) -> Phase:
-        """The phase at a time in seconds since 1970."""
-        if now < opens.timestamp():
+    def at(cls, now: float, *, opens: float, closes: float) -> Phase:
+        """The phase at a time; all times are in seconds since 1970."""
+        if now < opens:
             return cls.BEFORE
-        return cls.OPEN if now < closes.timestamp() else cls.CLOSED
+        return cls.OPEN if now < closes else cls.CLOSED
 
 
 class Named(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -134,8 +137,8 @@ class SeriesRound(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 class RangePlan(NamedTuple):
     """The accuracy of a release of numbers: error bounds in people, which fail with probability `beta`.
 
-    `single` is of all single intervals at once, `below` of the numbers of people below all edges at once. The tree has
-    these `levels` and this `branching`.
+    `single` is of all single answers or intervals at once, `below` of the numbers of people up to all answers, or below
+    all edges, at once. The tree has these `levels` and this `branching`.
     """
 
     single: float
@@ -150,7 +153,8 @@ class Task(PublicFile, frozen=True, forbid_unknown_fields=True, kw_only=True, om
 
     `users` reports make a batch, and the privacy needs `honest_users` of them to follow the protocol. A report holds at
     most `most_messages`. Times are in UTC; the time of a report is rounded down to steps of `time_precision` seconds.
-    `shufflers` are in the order of the chain. Version 2 is a round of the `series` that it names.
+    `shufflers` are in the order of the chain. A round names its `series`. `asker`, `purpose`, `contact` and `language`
+    are claims about who asks (asker.py). A task with any of these five fields has version 2.
     """
 
     version: int
@@ -168,6 +172,10 @@ class Task(PublicFile, frozen=True, forbid_unknown_fields=True, kw_only=True, om
     shufflers: list[Place]
     analyzer: Place
     series: SeriesRound | None = None
+    asker: str | None = None
+    purpose: str | None = None
+    contact: str | None = None
+    language: str | None = None
 
     def __post_init__(self) -> None:
         self._check_version()
@@ -185,14 +193,19 @@ class Task(PublicFile, frozen=True, forbid_unknown_fields=True, kw_only=True, om
         check_places(self.shufflers, self.analyzer)
 
     def _check_version(self) -> None:
-        if self.version not in (VERSION, ROUND_VERSION):
-            raise TaskError(f"version must be {VERSION} or {ROUND_VERSION}, got a task of version {self.version}")
-        if self.version == VERSION and self.series is not None:
-            raise TaskError("a task of version 1 has no field `series`: a round of a series has version 2")
-        if self.version == ROUND_VERSION:
-            if self.series is None:
-                raise TaskError("the field `series` of a task of version 2 is missing: it is a round of a series")
+        if self.version not in (VERSION, SECOND_VERSION):
+            raise TaskError(f"version must be {VERSION} or {SECOND_VERSION}, got a task of version {self.version}")
+        added = [*(["series"] if self.series is not None else []), *asker_fields(self)]
+        if self.version == VERSION and added:
+            raise TaskError(f"a task of version 1 has no field `{added[0]}`: a task with it has version 2")
+        if self.version == SECOND_VERSION and not added:
+            raise TaskError(
+                f"a task of version 2 must have one of the fields series, {', '.join(ASKER_FIELDS)}; without any it "
+                "has version 1"
+            )
+        if self.series is not None:
             self.series.check()
+        check_asker(self)
 
     @cached_property
     def opens(self) -> datetime:
@@ -206,15 +219,31 @@ class Task(PublicFile, frozen=True, forbid_unknown_fields=True, kw_only=True, om
 
     def phase(self, now: float) -> Phase:
         """Whether the task accepts reports at a time in seconds since 1970."""
-        return Phase.at(now, opens=self.opens, closes=self.closes)
+        opens, closes = self._hours
+        if opens <= now < closes:  # asked twice for every report
+            return Phase.OPEN
+        return Phase.at(now, opens=opens, closes=closes)
+
+    @cached_property
+    def _hours(self) -> tuple[float, float]:
+        """The opening and closing time in seconds since 1970: every report is compared with them."""
+        return self.opens.timestamp(), self.closes.timestamp()
 
     def report_times(self, now: float) -> range:
         """Return the valid times of reports: within the task, and at most one step of its precision ahead of now.
 
         Times are rounded down, so the first one is the step in which the task opens.
         """
-        opens, closes = int(self.opens.timestamp()), int(self.closes.timestamp())
-        return range(opens - opens % self.time_precision, min(closes, int(now) + self.time_precision + 1))
+        return range(self.first_time, min(int(self._hours[1]), int(now) + self.time_precision + 1))
+
+    @cached_property
+    def first_time(self) -> int:
+        """The earliest time of a report: the step in which the task opens. It is valid as long as the task is open."""
+        return self.time_step(self.opens.timestamp())
+
+    def time_step(self, now: float) -> int:
+        """Return a time in seconds since 1970, rounded down to the precision of the task."""
+        return int(now) - int(now) % self.time_precision
 
     @cached_property
     def guarantee(self) -> Guarantee:
@@ -257,6 +286,14 @@ class Task(PublicFile, frozen=True, forbid_unknown_fields=True, kw_only=True, om
         assert isinstance(protocol, DummyHistogram)
         return Ranges(bins=self.tree.leaves, branching=self.tree.branching, nodes=protocol)
 
+    def ranges(self, batches: int = 1) -> Ranges | None:
+        """The quantiles that a release shows; None for other answers than numbers, and where their error is unknown.
+
+        A release of a longer range shows only the values that stand out.
+        """
+        shown = isinstance(self.answers, AnswerRange) and self.answers.size + 2 <= MOST_LISTED
+        return ranges_of(self.released_by(batches)) if shown or self.tree is not None else None
+
     @cached_property
     def text_plan(self) -> TextPlan | None:
         """The texts that a release will find, for a task with texts."""
@@ -267,11 +304,11 @@ class Task(PublicFile, frozen=True, forbid_unknown_fields=True, kw_only=True, om
 
     @cached_property
     def range_plan(self) -> RangePlan | None:
-        """The accuracy of a release, for a task with numbers."""
-        ranges = self.released_by()
-        if not isinstance(ranges, Ranges):
+        """The accuracy of a release that shows quantiles."""
+        ranges = self.ranges()
+        if ranges is None:
             return None
-        single, below = ranges.error(BETA).simultaneous, ranges.range_error(BETA)
+        single, below = self.released_by().error(BETA).simultaneous, ranges.range_error(BETA)
         return RangePlan(single, below, BETA, ranges.tree.levels, ranges.tree.branching)
 
     def privacy_of_reports(self, reports: int) -> GroupPrivacy:
@@ -336,7 +373,7 @@ class Task(PublicFile, frozen=True, forbid_unknown_fields=True, kw_only=True, om
         """The number of different messages of the protocol."""
         return self.protocol.alphabet
 
-    @property
+    @cached_property
     def padded(self) -> bool:
         """Whether every report holds exactly `most_messages`, so that its length reveals nothing (see `guarantee`)."""
         return is_padded(self.protocol_used.name)
@@ -373,7 +410,7 @@ class Task(PublicFile, frozen=True, forbid_unknown_fields=True, kw_only=True, om
         expected = self.protocol.messages_per_user.expected
         return self.most_messages if self.padded else min(expected, self.most_messages)
 
-    @property
+    @cached_property
     def longest_report(self) -> int:
         """Bytes of the longest sealed report."""
         return int(self.report_length(self.most_messages))
