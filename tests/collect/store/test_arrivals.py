@@ -115,6 +115,7 @@ A_FEW = st.lists(
 )
 
 
+@pytest.mark.slow
 @given(A_FEW, st.sets(st.sampled_from([b"a" * 32, b"b" * 32])))
 def test_one_call_equals_several(few, tokens):
     """One call with several arrivals decides like one call per arrival."""

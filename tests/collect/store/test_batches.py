@@ -256,6 +256,33 @@ def test_batches_from_a_shuffler_before_this_one(reports):
     assert (standing.batches, standing.acknowledged, standing.refused) == (1, 1, {"cannot be opened": 1})
 
 
+def test_discarding_deletes_the_batches_that_the_next_server_does_not_have(closed):
+    """The reports in no batch stay, and so do the ids of batches: none of them is stored again."""
+    reports, batch_id, _ = closed
+    mixed, done = b"m" * 16, b"d" * 16
+    for each in (mixed, done):
+        reports.keep_mixed(TASK.id, each, 1, [b"mixed"], {})
+    reports.acknowledge(done)
+    assert reports.unacknowledged(TASK.id) == 2
+    for _ in range(2):
+        reports.discard(TASK.id)
+        assert reports.unacknowledged(TASK.id) == 0
+        rows = every_row(reports)
+        assert rows["members"] == rows["drafts"] == rows["pieces"] == []
+        assert len(rows["onions"]) == len(rows["waiting"]) == 1
+        standing = reports.standing(TASK.id)
+        assert (standing.batches, standing.acknowledged) == (1, 1)
+    for each in (batch_id, mixed):  # another process was mixing it
+        reports.keep_mixed(TASK.id, each, 1, [b"mixed"], {})
+    assert reports.ready(TASK.id) == []
+    assert every_row(reports)["pieces"] == []
+
+
+def test_a_task_that_was_never_prepared_has_no_batches(reports):
+    assert reports.unacknowledged(TASK.id) == 0
+    reports.discard(TASK.id)
+
+
 def test_an_empty_batch_is_stored(reports):
     """All onions of the previous server may have been refused."""
     reports.prepare(TASK)

@@ -8,7 +8,8 @@ import sys
 import psycopg
 import pytest
 
-from shuffledp.collect.store import Outcome, open_report_store, open_tally_store, sqlite
+from shuffledp.collect.store import Fault, Outcome, StoreError, open_report_store, open_tally_store, sqlite
+from shuffledp.collect.store.database import ConflictError
 from shuffledp.errors import DataError, MissingExtraError, ParameterError
 from tests.collect.databases import ON_POSTGRES
 from tests.collect.store.made_up import arrivals, task_of
@@ -82,10 +83,10 @@ def test_a_shuffler_and_an_analyzer_do_not_share_a_store(address):
 def test_a_store_of_another_version(address):
     with open_report_store(address) as store, store._database.writing() as transaction:
         if address.startswith("sqlite"):
-            transaction.run("PRAGMA user_version = 3")
+            transaction.run("PRAGMA user_version = 4")
         else:
-            transaction.run("UPDATE about SET version = 3")
-    with pytest.raises(DataError, match=r"another version of shuffledp \(format 3; this one knows 2\)"):
+            transaction.run("UPDATE about SET version = 4")
+    with pytest.raises(DataError, match=r"another version of shuffledp \(format 4; this one knows 3\)"):
         open_report_store(address)
 
 
@@ -94,11 +95,39 @@ def test_a_locked_file_times_out(tmp_path):
     with open_report_store(tmp_path / "store.db") as store:
         store.prepare(TASK)
         impatient = type(store)(sqlite.SQLiteDatabase(tmp_path / "store.db", store._database._schema, patience=0.05))
-        new = arrivals(TASK, 1)
-        with store._database.writing(), pytest.raises(DataError, match=r"in use for 0\.05 seconds"):
+        new, noticed = arrivals(TASK, 1), []
+        impatient.database.watch(noticed.append)
+        with store._database.writing(), pytest.raises(StoreError, match=r"in use for 0\.05 seconds") as raised:
             impatient.add(new)
+        assert raised.value.fault is Fault.IN_USE
+        assert noticed == [raised.value]
         assert impatient.add(new) == [Outcome.STORED]
         impatient.close()
+
+
+def test_a_full_disk_is_named_and_nothing_is_stored(tmp_path):
+    with open_report_store(tmp_path / "store.db") as store:
+        store.prepare(TASK)
+        new = arrivals(TASK, 4, number=1000)
+        with store._database._pool.borrowed() as connection:
+            connection.execute("PRAGMA max_page_count = 1")  # the largest that SQLite allows is the present size
+        with pytest.raises(StoreError, match="is the disk full") as raised:
+            store.add(new)
+        assert raised.value.fault is Fault.DISK_FULL
+        assert store.waiting(TASK.id) == 0
+        assert store.add(new) == [Outcome.STORED] * 4  # a failed connection is replaced by one without that limit
+
+
+def test_every_failure_is_noticed_once(reports):
+    """Of reads as of writes, and of nothing that another process merely did first."""
+    noticed = []
+    reports.database.watch(lambda error: noticed.append(error.fault))
+    for begun in (reports.database.reading, reports.database.writing):
+        with pytest.raises(StoreError), begun() as transaction:
+            transaction.rows("SELECT name FROM birds")
+    with pytest.raises(ConflictError), reports.database.writing():
+        raise ConflictError
+    assert noticed == [Fault.UNKNOWN] * 2
 
 
 def test_an_error_inside_a_transaction_undoes_it(reports):
@@ -117,8 +146,9 @@ def test_an_error_inside_a_transaction_undoes_it(reports):
 
 
 def test_postgres_that_cannot_be_reached():
-    with pytest.raises(DataError, match="cannot be reached") as raised:
+    with pytest.raises(StoreError, match="cannot be reached") as raised:
         open_report_store("postgresql://somebody:hunter2@127.0.0.1:1/reports")
+    assert raised.value.fault is Fault.UNREACHABLE
     assert raised.value.__cause__ is None
     assert raised.value.__suppress_context__
     assert "hunter2" not in str(raised.value)

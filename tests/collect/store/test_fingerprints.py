@@ -228,7 +228,7 @@ def test_deleting_the_fingerprints_of_a_task(store, monkeypatch):
 
 def test_a_store_of_the_first_version_is_upgraded(address, kind):
     with opened(address, kind) as store, store._database.writing() as transaction:
-        for table in ("fingerprints", "fingerprint_keys", *(["tally_parts"] if kind == "tallies" else [])):
+        for table in ("files", "fingerprints", "fingerprint_keys", *(["tally_parts"] if kind == "tallies" else [])):
             transaction.run(f"DROP TABLE {table}")
         transaction.run("PRAGMA user_version = 1" if address.startswith("sqlite") else "UPDATE about SET version = 1")
     with opened(address, kind) as store:

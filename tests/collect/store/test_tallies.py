@@ -72,6 +72,7 @@ def test_a_store_without_parts_is_upgraded(address):
         store.keep_tally(TASK.id, A, b"tally", 4, {})
         with store._database.writing() as transaction:
             transaction.run("DROP TABLE tally_parts")
+            transaction.run("DROP TABLE files")
             sqlite = address.startswith("sqlite")
             transaction.run("PRAGMA user_version = 2" if sqlite else "UPDATE about SET version = 2")
     with open_tally_store(address) as store:

@@ -5,7 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from urllib.parse import unquote
 
-from shuffledp.collect.store.database import Database
+from shuffledp.collect.store.administered import AdministeredFiles, FileState
+from shuffledp.collect.store.database import Database, Fault, StoreError, fault_of
 from shuffledp.collect.store.reports import ReportStore
 from shuffledp.collect.store.schema import (
     REPORTS,
@@ -40,20 +41,31 @@ def open_tally_store(url: str | Path) -> TallyStore:
 
 
 def _open(url: str | Path, schema: Schema) -> Database:
-    if isinstance(url, str) and url.startswith(_POSTGRES):
+    file = store_file(url)
+    if file is None:
         from shuffledp.collect.store.postgres import PostgresDatabase
 
-        return PostgresDatabase(url, schema)
+        return PostgresDatabase(str(url), schema)
+    return SQLiteDatabase(file, schema)
+
+
+def store_file(url: str | Path) -> Path | None:
+    """Return the file of a store; None if the address is of PostgreSQL."""
+    if isinstance(url, str) and url.startswith(_POSTGRES):
+        return None
     if isinstance(url, str) and url.startswith(_SQLITE):
         url = unquote(url.removeprefix(_SQLITE))
     if not isinstance(url, str | Path) or not str(url) or "://" in str(url):  # not shown: it may hold a password
         raise ParameterError("the address of a store must be sqlite:///FILE, a plain path, or postgresql://...")
-    return SQLiteDatabase(Path(url), schema)
+    return Path(url)
 
 
 __all__ = [
+    "AdministeredFiles",
     "Arrival",
     "CountedBatch",
+    "Fault",
+    "FileState",
     "KeptRelease",
     "KeptTally",
     "ListedRelease",
@@ -61,8 +73,11 @@ __all__ = [
     "ReadyBatch",
     "ReportStore",
     "Standing",
+    "StoreError",
     "TallyStanding",
     "TallyStore",
+    "fault_of",
     "open_report_store",
     "open_tally_store",
+    "store_file",
 ]

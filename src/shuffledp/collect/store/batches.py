@@ -18,6 +18,7 @@ from types import TracebackType
 from typing import Self
 
 from shuffledp.collect.crypto.batch import in_blocks
+from shuffledp.collect.store.administered import AdministeredFiles
 from shuffledp.collect.store.database import ConflictError, Database, Transaction
 from shuffledp.collect.store.fingerprints import Fingerprints, Memories
 from shuffledp.collect.store.schema import ReadyBatch
@@ -27,7 +28,7 @@ CLOSED, MIXED, ACKNOWLEDGED, DROPPED, REFUSED = "closed", "mixed", "acknowledged
 """States of a batch.
 
 A dropped batch holds the reports that were in no batch when the task expired, until they are deleted. Of a refused one,
-which a later shuffler did not forward, only the id is stored.
+which is never forwarded, only the id is stored.
 """
 
 BATCH_ID_BYTES = 16
@@ -53,7 +54,7 @@ class BatchStore:
     """Batches in a database with the tables of a shuffler; safe for several threads and processes at once."""
 
     def __init__(self, database: Database) -> None:
-        self._database, self.memories = database, Memories(database)
+        self._database, self.memories, self.files = database, Memories(database), AdministeredFiles(database)
         self._tasks: dict[bytes, int] = {}
 
     def waiting(self, task_id: bytes) -> int:
@@ -160,10 +161,42 @@ class BatchStore:
         self._tidy(batch_id)
         return True
 
+    def unacknowledged(self, task_id: bytes) -> int:
+        """Return the number of batches that the next server does not have; 0 for a task that was never prepared."""
+        with self._database.reading() as transaction:
+            ((number,),) = transaction.rows(
+                "SELECT COUNT(*) FROM batches JOIN tasks ON tasks.task = batches.task "
+                "WHERE tasks.task_id = ? AND batches.state IN (?, ?)",
+                *(task_id, CLOSED, MIXED),
+            )
+        return int(number)
+
+    def discard(self, task_id: bytes) -> None:
+        """Delete the batches that the next server does not have, except their ids; idempotent."""
+        with self._database.reading() as transaction:
+            left = transaction.rows(
+                "SELECT batch_id FROM batches JOIN tasks ON tasks.task = batches.task "
+                "WHERE tasks.task_id = ? AND (batches.state IN (?, ?) OR batches.tidy = 0) ORDER BY batch_id",
+                *(task_id, CLOSED, MIXED),
+            )
+        for (batch_id,) in left:
+            with self._database.writing() as transaction:
+                transaction.lock(f"drafts {batch_id.hex()}")  # no process stores it as mixed at this moment
+                transaction.run(
+                    "UPDATE batches SET state = ?, tidy = 0 WHERE batch_id = ? AND state IN (?, ?)",
+                    *(REFUSED, batch_id, CLOSED, MIXED),
+                )
+            self._tidy(batch_id)
+
     def count_refusals(self, task_id: bytes, reasons: Mapping[str, int]) -> None:
         """Add to the counters of refusals by reason."""
         with self._database.writing() as transaction:
             self._count_refusals(transaction, self._task(task_id), reasons)
+
+    @property
+    def database(self) -> Database:
+        """The database, for checks of its health."""
+        return self._database
 
     def close(self) -> None:
         """Close the connections; the store cannot be used afterwards."""
@@ -341,10 +374,10 @@ class BatchStore:
     # A closed batch needs the onions of its reports, a mixed one its pieces, an acknowledged one nothing. A process
     # that is killed leaves a batch that is not marked as tidy; `prepare` continues with it.
 
-    def _tidy_all(self, task: int) -> None:
+    def _tidy_all(self, *tasks: int) -> None:
         with self._database.reading() as transaction:
-            left = transaction.rows(
-                "SELECT batch_id FROM batches WHERE task = ? AND tidy = 0 AND state <> ?", task, CLOSED
+            left = transaction.rows_among(
+                "SELECT batch_id FROM batches WHERE tidy = 0 AND state <> ? AND task {keys}", tasks, CLOSED
             )
         for (batch_id,) in left:
             self._tidy(batch_id)

@@ -10,6 +10,8 @@ import os
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
+from enum import StrEnum
+from pathlib import Path
 from typing import Any, Generic, Protocol, TypeVar
 
 from shuffledp.errors import DataError, ParameterError
@@ -20,6 +22,47 @@ Connection = TypeVar("Connection")
 
 PATIENCE = 60.0
 """Seconds to wait for another process: closing a batch of a million reports takes a few."""
+
+
+class Fault(StrEnum):
+    """Why a store cannot be used: a stable name for health, metrics and logs."""
+
+    DISK_FULL = "disk-full"
+    INPUT_OUTPUT = "input-output-error"
+    NOT_WRITABLE = "not-writable"
+    IN_USE = "in-use"
+    UNREACHABLE = "unreachable"
+    DAMAGED = "damaged"
+    UNKNOWN = "unknown-error"
+
+    @property
+    def meaning(self) -> str:
+        """The failure as part of a sentence."""
+        return _FAULTS[self]
+
+
+_FAULTS = {
+    Fault.DISK_FULL: "the disk of the store is full",
+    Fault.INPUT_OUTPUT: "the disk of the store cannot be written, and may be full",
+    Fault.NOT_WRITABLE: "the store is read-only",
+    Fault.IN_USE: "another process used the store for too long",
+    Fault.UNREACHABLE: "the database cannot be reached",
+    Fault.DAMAGED: "the store is damaged",
+    Fault.UNKNOWN: "the store failed",
+}
+
+
+class StoreError(DataError):
+    """A store cannot be used; the message has a hint, `fault` is the kind of failure."""
+
+    def __init__(self, message: str, fault: Fault = Fault.UNKNOWN) -> None:
+        super().__init__(message)
+        self.fault = fault
+
+
+def fault_of(error: BaseException | None) -> Fault:
+    """The kind of failure that an error of a store stands for."""
+    return error.fault if isinstance(error, StoreError) else Fault.UNKNOWN
 
 
 class ConflictError(DataError):
@@ -60,8 +103,44 @@ class Database(Protocol):
     def forget(self, *tables: str) -> None:
         """Remove rows deleted from these tables from the disk too, as far as the database can."""
 
+    def check_usable(self) -> None:
+        """Raise an error if writing is bound to fail, as far as that can be seen without a commit.
+
+        Commits at known times would be a clock beside the reports in the log of the database.
+        """
+
+    def check_writable(self) -> None:
+        """Commit a change that changes nothing; raise an error if that is impossible."""
+
+    def watch(self, failed: Callable[[StoreError], None]) -> None:
+        """Call this with every later failure, whatever was read or written."""
+
+    @property
+    def version(self) -> int:
+        """The version of the tables."""
+
+    @property
+    def file(self) -> Path | None:
+        """The file of the database; None if it is elsewhere."""
+
     def close(self) -> None:
         """Close all connections."""
+
+
+class Watched:
+    """A database whose failures are noticed in one place."""
+
+    _notice: Callable[[StoreError], None] | None = None
+
+    def watch(self, failed: Callable[[StoreError], None]) -> None:
+        """Call this with every later failure, whatever was read or written."""
+        self._notice = failed
+
+    def _noticed(self, error: StoreError) -> StoreError:
+        """Tell of an error that is about to be raised."""
+        if self._notice is not None:
+            self._notice(error)
+        return error
 
 
 class Pool(Generic[Connection]):

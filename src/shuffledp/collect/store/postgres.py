@@ -9,9 +9,19 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
-from typing import Any, NoReturn
+from typing import Any
 
-from shuffledp.collect.store.database import PATIENCE, ConflictError, Pool, Row, Transaction, Value
+from shuffledp.collect.store.database import (
+    PATIENCE,
+    ConflictError,
+    Fault,
+    Pool,
+    Row,
+    StoreError,
+    Transaction,
+    Value,
+    Watched,
+)
 from shuffledp.collect.store.schema import Schema
 from shuffledp.errors import DataError, MissingExtraError, ParameterError
 
@@ -25,6 +35,7 @@ _SECONDS_TO_CONNECT = 10
 _SCHEMA = "shuffledp"
 _DEADLOCK_OR_RACE = ("40P01", "40001")  # deadlock_detected, serialization_failure
 _FULL = ("53100", "53200")  # disk_full, out_of_memory
+_READ_ONLY = "25006"  # read_only_sql_transaction
 _LOCKED = "55P03"  # lock_not_available
 _TYPES = {bytes: "bytea", int: "bigint", str: "text", type(None): "text"}
 
@@ -32,7 +43,7 @@ _CHANGE = "BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE"
 _READ = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"
 
 
-class PostgresDatabase:
+class PostgresDatabase(Watched):
     """The database at a postgresql:// address; missing tables are created."""
 
     def __init__(self, url: str, schema: Schema, *, patience: float = PATIENCE) -> None:
@@ -61,6 +72,25 @@ class PostgresDatabase:
         """Vacuum deleted rows that no transaction uses; PostgreSQL does the others later."""
         with suppress(psycopg.Error), self._pool.borrowed() as connection:
             connection.execute(f"VACUUM (SKIP_LOCKED) {', '.join(tables)}".encode())
+
+    def check_usable(self) -> None:
+        """Begin and end a change, which fails on a standby; without a statement it uses no transaction number."""
+        with self.writing():
+            pass
+
+    def check_writable(self) -> None:
+        """Commit the row with the version, unchanged."""
+        with self.writing() as transaction:
+            transaction.run("UPDATE about SET version = version")
+
+    @property
+    def version(self) -> int:
+        """The version of the tables, which opening the store has brought up to date."""
+        return self._schema.version
+
+    @property
+    def file(self) -> None:
+        """PostgreSQL keeps its files elsewhere."""
 
     def close(self) -> None:
         """Close all connections."""
@@ -129,25 +159,34 @@ class PostgresDatabase:
         try:
             yield
         except psycopg.Error as error:
-            self._explain(error)
+            if error.sqlstate in _DEADLOCK_OR_RACE:
+                raise ConflictError("another process changed the same rows at the same moment: try again") from None
+            raise self._noticed(self._explanation(error)) from None
 
-    def _explain(self, error: psycopg.Error) -> NoReturn:
+    def _explanation(self, error: psycopg.Error) -> StoreError:
         state = error.sqlstate
-        if state in _DEADLOCK_OR_RACE:
-            raise ConflictError("another process changed the same rows at the same moment: try again") from None
         if state in _FULL:
-            raise DataError(f"{self._shown} has no space left: acknowledged reports are safe; try again") from None
+            return StoreError(
+                f"{self._shown} has no space left: acknowledged reports are safe; try again", Fault.DISK_FULL
+            )
+        if state == _READ_ONLY:
+            return StoreError(
+                f"{self._shown} is read-only: is it a standby? Acknowledged reports are safe; try again",
+                Fault.NOT_WRITABLE,
+            )
         if state == _LOCKED:
-            raise DataError(
-                f"{self._shown} was in use for {self._patience:g} seconds: nothing was changed; try again later"
-            ) from None
+            return StoreError(
+                f"{self._shown} was in use for {self._patience:g} seconds: nothing was changed; try again later",
+                Fault.IN_USE,
+            )
         if state is None or isinstance(error, psycopg.OperationalError):
             # libpq's own messages name users and addresses of machines
-            raise DataError(
+            return StoreError(
                 f"{self._shown} cannot be reached, or has ended the connection: is it running, and are name and "
-                "password right? Acknowledged reports are safe; try again"
-            ) from None
-        raise DataError(f"{self._shown} refused a statement (SQLSTATE {state}): see its log") from None
+                "password right? Acknowledged reports are safe; try again",
+                Fault.UNREACHABLE,
+            )
+        return StoreError(f"{self._shown} refused a statement (SQLSTATE {state}): see its log")
 
 
 class _PostgresTransaction:

@@ -11,13 +11,13 @@ from dataclasses import dataclass, field
 
 from shuffledp.collect.store.batches import ACKNOWLEDGED, CLOSED, DROPPED, MIXED, BatchStore
 from shuffledp.collect.store.database import ConflictError, Transaction
-from shuffledp.collect.store.schema import Arrival, Collected, Outcome, Standing
+from shuffledp.collect.store.schema import Arrival, Collected, Outcome, Standing, check_users
 from shuffledp.errors import DataError
 
 _ATTEMPTS = 10
 """Attempts to store reports that other processes store at the same moment: each conflict happens at most once."""
 
-_REGIONS, _PLACES = 1 << 24, 1 << 39
+_REGIONS, _PLACES, _PLACE_BYTES = 1 << 24, 1 << 39, 5
 """A place is a random one of a random region; together they are the integers that both databases use as a plain key.
 
 Reports that are stored together share a region: with a region each, every report would write a page of its own, four
@@ -28,16 +28,19 @@ times as many bytes. Equal places are sampled again: for 500 reports once in fou
 class ReportStore(BatchStore):
     """Reports and batches of a shuffler; safe for several threads and processes at once."""
 
-    def prepare(self, task: Collected) -> None:
-        """Register a task, and finish the work of a process that was killed; idempotent."""
+    def prepare(self, *tasks: Collected) -> None:
+        """Register tasks in one transaction, and finish the work of a process that was killed; idempotent."""
+        ids = sorted({task.id for task in tasks})
         with self._database.writing() as transaction:
             transaction.lock("tasks")
             ((last,),) = transaction.rows("SELECT COALESCE(MAX(task), 0) FROM tasks")
-            transaction.insert("tasks", ("task_id", "task", "users"), [(task.id, last + 1, task.users)])
-            ((users,),) = transaction.rows("SELECT users FROM tasks WHERE task_id = ?", task.id)
-        if users != task.users:
-            raise DataError(f"users must be {users}, as the store has it for this task, got {task.users}")
-        self._tidy_all(self._task(task.id))
+            new = [(task.id, last + number, task.users) for number, task in enumerate(tasks, start=1)]
+            transaction.insert("tasks", ("task_id", "task", "users"), new)
+            rows = transaction.rows_among("SELECT task_id, task, users FROM tasks WHERE task_id {keys}", ids)
+        found = {bytes(task_id): (number, users) for task_id, number, users in rows}
+        check_users(tasks, {task_id: users for task_id, (_, users) in found.items()})
+        self._tasks.update({task_id: number for task_id, (number, _) in found.items()})
+        self._tidy_all(*(number for number, _ in found.values()))
 
     def add(self, arrivals: Sequence[Arrival]) -> list[Outcome]:
         """Store reports of any prepared tasks in one transaction; return their outcomes once they are durable."""
@@ -62,6 +65,15 @@ class ReportStore(BatchStore):
                 transaction.rows("SELECT 1 FROM admissions WHERE task = ? AND spent = 0 LIMIT 1", self._task(task_id))
             )
 
+    def unspent(self, task_id: bytes, *, most: int) -> list[bytes]:
+        """Return some unspent hashes: all of a task with a shared secret, which is never spent."""
+        with self._database.reading() as transaction:
+            rows = transaction.rows(
+                "SELECT hash FROM admissions WHERE task = ? AND spent = 0 ORDER BY hash LIMIT ?",
+                *(self._task(task_id), most),
+            )
+        return [bytes(key) for (key,) in rows]
+
     def expire(self, task_id: bytes) -> int:
         """End a task: close the complete batches, delete all other reports and all tokens; idempotent.
 
@@ -82,6 +94,17 @@ class ReportStore(BatchStore):
                 transaction.run("UPDATE tasks SET short_by = ? WHERE task = ?", short_by, task)
         self._tidy_all(task)
         return int(short_by)
+
+    def is_unexpired(self, task_id: bytes) -> bool:
+        """Whether reports of a task were stored, and it has not expired; False for a task that was never prepared."""
+        with self._database.reading() as transaction:
+            return bool(
+                transaction.rows(
+                    "SELECT 1 FROM tasks JOIN counts ON counts.task = tasks.task "
+                    "WHERE tasks.task_id = ? AND tasks.short_by IS NULL AND counts.reports > 0 LIMIT 1",
+                    task_id,
+                )
+            )
 
     def standing(self, task_id: bytes) -> Standing:
         """Return all counters of a task, at one moment."""
@@ -113,15 +136,13 @@ class ReportStore(BatchStore):
         )
 
     def _add(self, arrivals: Sequence[Arrival]) -> list[Outcome]:
-        by_task: dict[int, list[int]] = {}
-        for at, arrival in enumerate(arrivals):
-            by_task.setdefault(self._task(arrival.task_id), []).append(at)
-        outcomes: dict[int, Outcome] = {}
+        by_task: dict[bytes, list[Arrival]] = {}
+        for arrival in arrivals:
+            by_task.setdefault(arrival.task_id, []).append(arrival)
+        tasks = sorted((self._task(task_id), task_id) for task_id in by_task)  # always in one order: no deadlocks
         with self._database.writing() as transaction:
-            for task, positions in sorted(by_task.items()):
-                found = self._ingest(transaction, task, [arrivals[at] for at in positions])
-                outcomes.update(zip(positions, found, strict=True))
-        return [outcomes[at] for at in range(len(arrivals))]
+            outcomes = {task_id: iter(self._ingest(transaction, task, by_task[task_id])) for task, task_id in tasks}
+        return [next(outcomes[arrival.task_id]) for arrival in arrivals]
 
     def _ingest(self, transaction: Transaction, task: int, arrivals: Sequence[Arrival]) -> list[Outcome]:
         """Decide on arrivals of one task and write those to keep.
@@ -157,13 +178,19 @@ class ReportStore(BatchStore):
         )
         if spent != len(decision.spent):
             raise ConflictError("a token was used twice at the same moment: send the report again")
-        region = secrets.randbelow(_REGIONS) * _PLACES
-        onions = sorted((region + secrets.randbelow(_PLACES), arrival.onions) for arrival in kept)
+        onions = sorted(zip(_places(len(kept)), [arrival.onions for arrival in kept], strict=True))
         if transaction.insert("onions", ("place", "onions"), onions) != len(onions):
             raise ConflictError("two reports were given the same place: send them again")
         transaction.insert("waiting", ("task", "place"), [(task, place) for place, _ in onions])
         messages = sum(arrival.number for arrival in kept)
         self._count(transaction, task, waiting=len(kept), reports=len(kept), messages=messages)
+
+
+def _places(number: int) -> list[int]:
+    """Random places of one random region; one call for all their bits, since a call for each costs as much as a row."""
+    region = secrets.randbelow(_REGIONS) * _PLACES
+    bits, width = secrets.token_bytes(number * _PLACE_BYTES), _PLACE_BYTES
+    return [region + int.from_bytes(bits[at : at + width]) % _PLACES for at in range(0, len(bits), width)]
 
 
 @dataclass(frozen=True)

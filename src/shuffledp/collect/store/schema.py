@@ -17,11 +17,15 @@ an earlier batch. A fingerprint is a keyed hash of a ciphertext: it says nothing
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
 from typing import Protocol
+
+import msgspec
+
+from shuffledp.errors import DataError
 
 
 class Collected(Protocol):
@@ -36,8 +40,14 @@ class Collected(Protocol):
         """Reports in a batch."""
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Arrival:
+def check_users(tasks: Iterable[Collected], known: Mapping[bytes, int]) -> None:
+    """Refuse a task whose batches have another size in the store; `known` is by the id of the task."""
+    for task in tasks:
+        if task.users != (users := known[task.id]):
+            raise DataError(f"users must be {users}, as the store has it for this task, got {task.users}")
+
+
+class Arrival(msgspec.Struct, frozen=True, kw_only=True):
     """A report that a shuffler has opened.
 
     `digest` tells the same bytes sent again from other bytes with the same id. `admission_hash` is the hash of a
@@ -170,11 +180,16 @@ _FINGERPRINTS = (
         task BIGINT NOT NULL, fingerprint BLOB NOT NULL, PRIMARY KEY (task, fingerprint))""",
 )
 
+_FILES = (
+    # tasks and series that operators have added, closed early or removed; content: the public file
+    "CREATE TABLE files (id BLOB NOT NULL PRIMARY KEY, state TEXT NOT NULL, content BLOB NOT NULL)",
+)
+
 
 REPORTS = Schema(
     kind="a shuffler",
-    version=2,
-    added={2: _FINGERPRINTS},
+    version=3,
+    added={2: _FINGERPRINTS, 3: _FILES},
     application=0x53445348,  # the letters SDSH
     tables=(
         # users: reports in a batch; short_by: people missing in the last batch, once the task has expired
@@ -206,7 +221,7 @@ REPORTS = Schema(
 
 TALLIES = Schema(
     kind="an analyzer",
-    version=3,
+    version=4,
     added={
         2: _FINGERPRINTS,
         # what follows the first part of a long tally: no database stores a value of a gigabyte
@@ -214,6 +229,7 @@ TALLIES = Schema(
             """CREATE TABLE tally_parts (
                 batch_id BLOB NOT NULL, part BIGINT NOT NULL, bytes BLOB NOT NULL, PRIMARY KEY (batch_id, part))""",
         ),
+        4: _FILES,
     },
     application=0x5344414E,  # the letters SDAN
     tables=(

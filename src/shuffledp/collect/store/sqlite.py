@@ -6,9 +6,12 @@ A transaction is on the disk when it ends (write-ahead log, synchronous=FULL). D
 
 from __future__ import annotations
 
+import errno
 import os
+import shutil
 import sqlite3
 import stat
+import tempfile
 import threading
 import time
 from collections.abc import Iterator, Sequence
@@ -16,7 +19,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from urllib.parse import quote
 
-from shuffledp.collect.store.database import PATIENCE, Pool, Row, Transaction, Value
+from shuffledp.collect.store.database import PATIENCE, Fault, Pool, Row, StoreError, Transaction, Value, Watched
 from shuffledp.collect.store.schema import Schema
 from shuffledp.errors import DataError
 
@@ -26,11 +29,22 @@ _MOST_KEYS = 10_000
 _PAGES_BEFORE_A_CHECKPOINT = 8_000
 """32 MB of log: eight times SQLite's default, so that fewer commits wait for the pages to be copied."""
 
+_LEAST_SPACE = 1 << 17
+"""Bytes that SQLite needs to open a store: its log, and the index of its log."""
+
+_FAULTS = {
+    errno.ENOSPC: Fault.DISK_FULL,
+    errno.EDQUOT: Fault.DISK_FULL,
+    errno.EROFS: Fault.NOT_WRITABLE,
+    errno.EACCES: Fault.NOT_WRITABLE,
+    errno.EPERM: Fault.NOT_WRITABLE,
+}
+
 _MILLISECONDS_FOR_OTHERS = 500
 """How long to wait for others before the log is emptied: their transactions are shorter, and there is a next time."""
 
 
-class SQLiteDatabase:
+class SQLiteDatabase(Watched):
     """The file at `path`; a new one is readable by its owner only."""
 
     def __init__(self, path: Path, schema: Schema, *, patience: float = PATIENCE) -> None:
@@ -50,7 +64,7 @@ class SQLiteDatabase:
     def writing(self) -> Iterator[Transaction]:
         """Run one transaction with the exclusive right to write."""
         if not self._write_lock.acquire(timeout=self._patience):
-            raise self._busy()
+            raise self._noticed(self._busy())
         try:
             # immediate: two transactions must not read the same rows before they write
             with self._transaction("BEGIN IMMEDIATE") as transaction:
@@ -82,6 +96,36 @@ class SQLiteDatabase:
                 busy = 1
             self._forgets = bool(busy)
             connection.execute(f"PRAGMA busy_timeout = {round(self._patience * 1000)}")
+
+    def check_usable(self) -> None:
+        """Take the right to write, and write a nameless file beside the store."""
+        with self.writing():
+            pass
+        try:
+            with tempfile.TemporaryFile(dir=self._path.absolute().parent) as file:
+                file.write(bytes(_LEAST_SPACE))
+                file.flush()
+                os.fsync(file.fileno())
+        except OSError as error:
+            fault = _FAULTS.get(error.errno or 0, Fault.INPUT_OUTPUT)
+            failure = StoreError(f"cannot write beside the store {self._path}: {fault.meaning}", fault)
+            raise self._noticed(failure) from None
+
+    def check_writable(self) -> None:
+        """Commit the page with the version, unchanged: a newer process may have upgraded the tables meanwhile."""
+        with self.writing() as transaction:
+            ((version,),) = transaction.rows("PRAGMA user_version")
+            transaction.run(f"PRAGMA user_version = {version}")
+
+    @property
+    def version(self) -> int:
+        """The version of the tables, which opening the store has brought up to date."""
+        return self._schema.version
+
+    @property
+    def file(self) -> Path:
+        """The file of the database."""
+        return self._path
 
     def close(self) -> None:
         """Close all connections; the last one of all processes removes the log."""
@@ -171,30 +215,42 @@ class SQLiteDatabase:
         try:
             yield
         except sqlite3.Error as error:
-            raise self._explanation(error) from None
+            raise self._noticed(self._explanation(error)) from None
 
-    def _explanation(self, error: sqlite3.Error) -> DataError:
+    def _explanation(self, error: sqlite3.Error) -> StoreError:
         code = _code(error)
         if code in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
             return self._busy()
         if code == sqlite3.SQLITE_NOTADB:
-            return DataError(f"{self._path} is not a store but another kind of file: give another file")
+            return StoreError(f"{self._path} is not a store but another kind of file: give another file", Fault.DAMAGED)
         if code == sqlite3.SQLITE_CORRUPT:
-            return DataError(
+            return StoreError(
                 f"the store {self._path} is damaged: make new tasks and a new store for them. With an older copy or an "
-                "empty store, reports that are in a batch already would be counted again"
+                "empty store, reports that are in a batch already would be counted again",
+                Fault.DAMAGED,
             )
-        if code in (sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR):
-            return DataError(
-                f"cannot write the store {self._path}: is the disk full? Acknowledged reports are safe; try again"
+        if code in (sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR) or (code == sqlite3.SQLITE_CANTOPEN and self._full()):
+            return StoreError(
+                f"cannot write the store {self._path}: is the disk full? Acknowledged reports are safe; try again",
+                Fault.DISK_FULL if code == sqlite3.SQLITE_FULL or self._full() else Fault.INPUT_OUTPUT,
             )
         if code in (sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_PERM):
-            return DataError(f"cannot write the store {self._path}, or cannot create files beside it: both are needed")
-        return DataError(f"the store {self._path} cannot be used: {getattr(error, 'sqlite_errorname', 'unknown')}")
+            return StoreError(
+                f"cannot write the store {self._path}, or cannot create files beside it: both are needed",
+                Fault.NOT_WRITABLE,
+            )
+        return StoreError(f"the store {self._path} cannot be used: {getattr(error, 'sqlite_errorname', 'unknown')}")
 
-    def _busy(self) -> DataError:
-        return DataError(
-            f"the store {self._path} was in use for {self._patience:g} seconds: nothing was changed; try again later"
+    def _full(self) -> bool:
+        """Whether SQLite cannot even create its log, whatever error it reports."""
+        with suppress(OSError):
+            return shutil.disk_usage(self._path.absolute().parent).free < _LEAST_SPACE
+        return False
+
+    def _busy(self) -> StoreError:
+        return StoreError(
+            f"the store {self._path} was in use for {self._patience:g} seconds: nothing was changed; try again later",
+            Fault.IN_USE,
         )
 
 
@@ -231,7 +287,7 @@ def _check_owner_only(*paths: Path) -> None:
         except FileNotFoundError:  # SQLite creates its log files with the mode of the store
             continue
         if os.name == "posix" and others:
-            raise DataError(f"other users may read or write the store {path}: run  chmod 600 {path}")
+            raise DataError(f"other users may read or write the store {path}: run chmod 600 {path}")
 
 
 def _portions(keys: Sequence[Value]) -> Iterator[Sequence[Value]]:

@@ -24,6 +24,7 @@ from typing import TYPE_CHECKING, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from shuffledp.collect.store.administered import AdministeredFiles
 from shuffledp.collect.store.database import Database
 from shuffledp.collect.store.fingerprints import Fingerprints, Memories
 from shuffledp.collect.store.schema import (
@@ -33,6 +34,7 @@ from shuffledp.collect.store.schema import (
     KeptTally,
     ListedRelease,
     TallyStanding,
+    check_users,
 )
 from shuffledp.errors import DataError, ParameterError
 from shuffledp.histogram.tally import Tally
@@ -109,15 +111,15 @@ class TallyStore:
     """Tallies and releases of an analyzer; safe for several threads and processes at once."""
 
     def __init__(self, database: Database) -> None:
-        self._database, self.memories = database, Memories(database)
+        self._database, self.memories, self.files = database, Memories(database), AdministeredFiles(database)
 
-    def prepare(self, task: Collected) -> None:
-        """Register a task; idempotent."""
+    def prepare(self, *tasks: Collected) -> None:
+        """Register tasks in one transaction; idempotent."""
+        ids = sorted({task.id for task in tasks})
         with self._database.writing() as transaction:
-            transaction.insert("tasks", ("task_id", "users"), [(task.id, task.users)])
-            ((users,),) = transaction.rows("SELECT users FROM tasks WHERE task_id = ?", task.id)
-        if users != task.users:
-            raise DataError(f"users must be {users}, as the store has it for this task, got {task.users}")
+            transaction.insert("tasks", ("task_id", "users"), sorted({(task.id, task.users) for task in tasks}))
+            rows = transaction.rows_among("SELECT task_id, users FROM tasks WHERE task_id {keys}", ids)
+        check_users(tasks, {bytes(task_id): users for task_id, users in rows})
 
     def has_batch(self, batch_id: bytes) -> bool:
         """Whether the batch has a tally."""
@@ -273,6 +275,11 @@ class TallyStore:
             releases=releases,
             refused=dict(refused),
         )
+
+    @property
+    def database(self) -> Database:
+        """The database, for checks of its health."""
+        return self._database
 
     def close(self) -> None:
         """Close the connections; the store cannot be used afterwards."""
