@@ -35,6 +35,8 @@ class Reason(StrEnum):
     NO_TOKEN = "no-token"
     UNKNOWN_BATCH = "unknown-batch"
     NO_RELEASE = "no-release"
+    CANNOT_BE_SERVED = "cannot-be-served"
+    NOT_FINISHED = "not-finished"
     NOT_A_MESSAGE = "not-a-message"
     REPEATED = "repeated"
     REPLAYED = "replayed"
@@ -89,16 +91,18 @@ _MEANINGS = {
         "The task accepts reports only with its secret or an unspent token.",
         Again.ONCE_PUT_RIGHT,
     ),
-    Reason.TOO_LARGE: _Meaning(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, "It is longer than any report of the task."),
+    Reason.TOO_LARGE: _Meaning(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, "It is longer than this server accepts."),
     Reason.TOO_MANY_REQUESTS: _Meaning(
         HTTPStatus.TOO_MANY_REQUESTS, "More reports arrive than this server accepts: try again later.", Again.YES
     ),
     Reason.UNAVAILABLE: _Meaning(
-        HTTPStatus.SERVICE_UNAVAILABLE, "The report could not be stored: try again later.", Again.YES
+        HTTPStatus.SERVICE_UNAVAILABLE, "The server cannot do this now: try again later.", Again.YES
     ),
-    Reason.NO_TOKEN: _Meaning(HTTPStatus.UNAUTHORIZED, "Only the next server may do this, with its token."),
+    Reason.NO_TOKEN: _Meaning(HTTPStatus.UNAUTHORIZED, "This needs the token of the next server, or of an operator."),
     Reason.UNKNOWN_BATCH: _Meaning(HTTPStatus.NOT_FOUND, "There is no such batch here, or no longer."),
     Reason.NO_RELEASE: _Meaning(HTTPStatus.NOT_FOUND, "There is no such release yet.", Again.YES),
+    Reason.CANNOT_BE_SERVED: _Meaning(HTTPStatus.UNPROCESSABLE_ENTITY, "This server cannot serve that file."),
+    Reason.NOT_FINISHED: _Meaning(HTTPStatus.CONFLICT, "The task is not finished, so it cannot be removed."),
     Reason.NOT_A_MESSAGE: _Meaning(HTTPStatus.UNPROCESSABLE_ENTITY, "The number is no message of the protocol."),
     Reason.REPEATED: _Meaning(HTTPStatus.CONFLICT, "The same ciphertext was in the batch before."),
     Reason.REPLAYED: _Meaning(HTTPStatus.CONFLICT, "The same ciphertext was in an earlier batch of the task."),
@@ -110,9 +114,13 @@ _MEANINGS = {
 
 
 class Refused(DataError):  # noqa: N818 - it is an answer before it is an error
-    """A request was refused, for a reason that reveals nothing about its sender."""
+    """A request was refused, for a reason that reveals nothing about its sender.
 
-    def __init__(self, reason: Reason, detail: str = "") -> None:
+    `server_time` is the time of this server in seconds since 1970, for a sender whose clock is wrong.
+    """
+
+    def __init__(self, reason: Reason, detail: str = "", *, server_time: int | None = None) -> None:
         super().__init__(f"{reason}: {detail or reason.meaning}")
         self.reason = reason
         self.detail = detail
+        self.server_time = server_time

@@ -5,9 +5,9 @@ from functools import cache
 
 import numpy as np
 
-from shuffledp.collect.client.client import messages_of
+from shuffledp.collect.client.making import messages_of
 from shuffledp.collect.crypto.hpke import info, public_key, seal
-from shuffledp.collect.server.pull import UpstreamError
+from shuffledp.collect.server.upstream import UpstreamError
 from shuffledp.collect.store import ReadyBatch
 from tests.collect.tasks import small_task
 

@@ -43,6 +43,7 @@ def ask(settings, test):
     return anyio.run(_asked, settings, test)
 
 
+@pytest.mark.slow
 def test_releases_in_every_format(tmp_path, kept, upstream):
     ledger = Ledger.create(tmp_path / "l.ledger", epsilon=9.0, delta=0.1, population="people")
 
@@ -149,6 +150,7 @@ def counting(monkeypatch, store, verb):
     return asked
 
 
+@pytest.mark.slow
 def test_a_file_is_computed_once(tmp_path, kept, upstream, monkeypatch):
     """The stored JSON is read once for all formats, and served itself without a copy in the cache."""
     settings = settings_for(tmp_path, kept, upstream)
@@ -250,7 +252,10 @@ def test_a_store_that_does_not_answer(tmp_path, kept, monkeypatch):
         monkeypatch.setattr(settings.store, "standing", away)
         monkeypatch.setattr(settings.store, "listed", away)
         monkeypatch.setattr(settings.store, "release", away)
-        for address in ("/health", "/metrics", f"{asked.at}/status", f"{asked.at}/releases", f"{asked.at}/releases/1"):
+        health, metrics = await asked.client.get("/health"), await asked.client.get("/metrics")
+        assert (health.status_code, health.json()["reason"]) == (503, "unknown-error")
+        assert 'shuffledp_store_failing{reason="unknown-error"} 1.0' in metrics.text
+        for address in (f"{asked.at}/status", f"{asked.at}/releases", f"{asked.at}/releases/1"):
             answer = await asked.client.get(address)
             assert (answer.status_code, answer.json()["reason"]) == (503, "unavailable")
             assert "secret" not in answer.text

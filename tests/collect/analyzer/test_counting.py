@@ -114,6 +114,7 @@ def test_a_wrong_key_is_refused_before_pulling():
             BatchCounter(kept.task, key)
 
 
+@pytest.mark.slow
 @given(
     changes=st.lists(st.tuples(st.integers(0, 10**6), st.binary(min_size=1, max_size=60)), max_size=8),
     cut=st.integers(0, 60),
@@ -180,6 +181,7 @@ def test_numbers_of_every_width(width):
     assert numbers_of(b"", width).size == 0
 
 
+@pytest.mark.slow
 @given(
     counts=st.dictionaries(st.integers(0, 2**62), st.integers(0, 2**40), max_size=40),
     kinds=st.sampled_from([0, 1, 2, 3]),

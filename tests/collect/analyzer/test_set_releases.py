@@ -18,6 +18,7 @@ from shuffledp.histogram.ordered_estimate import SHARES, OrderedEstimate
 from shuffledp.protocols.ranges import Ranges
 from shuffledp.release.hidden import Blocklist, hide
 from shuffledp.release.release import Release
+from tests.collect.releases import rendered_release
 from tests.collect.tasks import small_task
 
 RARE = 1e-9
@@ -74,6 +75,7 @@ def test_numbers_are_released_in_order_with_their_quantiles(tmp_path, batches):
         assert release.save(tmp_path / f"release{ending}").stat().st_size > 100
 
 
+@pytest.mark.slow
 def test_a_release_shows_the_median_and_the_quantiles_of_the_task():
     task = numbers_task(quantiles=("0.1",))
     release = release_of(task, [tally_of(task, NUMBERS)], refused={})
@@ -87,7 +89,7 @@ def test_a_release_of_numbers_says_what_was_counted():
     task = numbers_task()
     said = release_of(task, [tally_of(task, NUMBERS)], refused={}).explain()
     for words in (
-        "Protocol: Ranges (ours), as the task says.",
+        "Protocol: Ranges, as the task says.",
         "The edges between the 22 intervals of numbers are public.",
         "is no number is counted as (other), and no answer as (none); both belong to no range and no quantile",
         "The median is about ",
@@ -159,13 +161,6 @@ def test_the_console_shows_numbers_in_order_and_the_shares_of_choices():
     page = str(rendered_release(release_of(task, [tally_of(task, CHOICES)] * 9, refused={})))
     assert re.search(r"dark.*?7[45]\.\d+%", page, flags=re.DOTALL)  # of the people, not of the choices
     assert "Counts include at most 2 values per person" in page
-
-
-def rendered_release(release):
-    """The result of a release as the console shows it."""
-    from shuffledp.collect.web.caches import _rendered
-
-    return _rendered(release.to_json().encode()).result
 
 
 @pytest.mark.slow

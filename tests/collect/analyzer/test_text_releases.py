@@ -9,7 +9,7 @@ import pytest
 from shuffledp import BudgetError, Ledger
 from shuffledp.collect.analyzer.releases import Releasing, entered_as, release_of
 from shuffledp.collect.analyzer.worker import stopped_by
-from shuffledp.collect.server.pull import StoppedError
+from shuffledp.collect.server.background import StoppedError
 from shuffledp.collect.store import open_tally_store
 from shuffledp.collect.store.tallies import to_bytes
 from shuffledp.errors import DataError
@@ -103,6 +103,7 @@ def test_joined_batches_find_texts_that_one_batch_does_not():
     assert release_of(task, tallies, refused={}).detection_limit < 4 * alone
 
 
+@pytest.mark.slow
 def test_the_stated_number_of_forged_reports_plants_a_text():
     """Extra messages do not stop a release."""
     task = text_task().task

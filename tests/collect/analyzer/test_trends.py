@@ -12,12 +12,12 @@ from shuffledp.collect.analyzer.hiding import HidingStore
 from shuffledp.collect.analyzer.releases import Releasing
 from shuffledp.collect.analyzer.settings import Settings
 from shuffledp.collect.analyzer.trends import SeriesTrends
-from shuffledp.collect.client.client import messages_of
+from shuffledp.collect.client.making import messages_of
 from shuffledp.collect.crypto.keys import KeyPair
 from shuffledp.collect.reasons import Refused
 from shuffledp.collect.store import open_tally_store
 from shuffledp.collect.store.tallies import to_bytes
-from shuffledp.collect.task import AnswerChoices, AnswerEdges, Place, Servers
+from shuffledp.collect.task import AnswerChoices, AnswerEdges, AnswerRange, Place, Servers
 from shuffledp.collect.task.new_series import new_series
 from shuffledp.release.hidden import Blocklist
 from shuffledp.release.trend_changes import Measure
@@ -112,6 +112,7 @@ def settings(store, series=(SERIES,)):
     return Settings(served=[], only_shown=SERIES.tasks, store=store, series=series)
 
 
+@pytest.mark.slow
 @pytest.mark.anyio
 async def test_files_and_pages(store):
     async with client_in_process(make_app(settings(store))) as client:
@@ -221,8 +222,11 @@ def add_people(store, task, answers, *, seed):
 
 
 @pytest.mark.slow
-def test_numbers_have_quantiles_over_time(tmp_path):
-    series = series_of(AnswerEdges("0:10:1", ["0.5"]))
+@pytest.mark.parametrize(
+    ("answers", "label"), [(AnswerEdges("0:10:1", ["0.5"]), "8 to below 9"), (AnswerRange(0, 10), 8)]
+)
+def test_numbers_have_quantiles_over_time(tmp_path, answers, label):
+    series = series_of(answers)
     with open_tally_store(tmp_path / "analyzer.db") as store:
         for number, middle in enumerate((2, 2, 8), start=1):
             add_people(store, series.task(number), [middle + at % 2 for at in range(400)], seed=number)
@@ -231,7 +235,7 @@ def test_numbers_have_quantiles_over_time(tmp_path):
         (middle,) = [each for each in trend.quantiles if each.share == 0.5]
         assert middle.difference().verdict is Verdict.UP
         assert middle.difference(until=2).verdict is Verdict.NO_EVIDENCE
-        assert [level.low <= 200 <= level.high for level in trend.levels("8 to below 9")][2]
+        assert [level.low <= 200 <= level.high for level in trend.levels(label)][2]
         assert "Quantiles" in str(SeriesTrends(store, wait=WAIT).of(series).part)
 
 

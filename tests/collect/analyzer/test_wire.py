@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from shuffledp.collect.analyzer.worker import BATCH, UPSTREAM, BatchAnalyzer
 from shuffledp.collect.crypto.batch import HEAD_BYTES, BatchHead
-from shuffledp.collect.server.pull import Upstream
+from shuffledp.collect.server.upstream import Upstream
 from tests.collect.analyzer.batches import batch_of, tiny_task
 from tests.collect.analyzer.running import settings_for
 
@@ -56,7 +56,7 @@ def collected(path, shuffler):
         store.prepare(kept.task)
         work = BatchAnalyzer(chosen.served[0], chosen)
         work.step(threading.Event())
-        return {each.batch_id: each.problem for each in store.tallies(kept.task.id)}, work.problems
+        return {each.batch_id: each.problem for each in store.tallies(kept.task.id)}, work.health.problems
 
 
 ANOTHER = "the server upstream sends another batch than the requested one, or one for another server"

@@ -8,7 +8,9 @@ import pytest
 from shuffledp import Ledger
 from shuffledp.collect.analyzer.worker import BATCH, LIMIT, RELEASE, UPSTREAM, BatchAnalyzer
 from shuffledp.collect.reasons import Reason
-from shuffledp.collect.server.pull import LONGEST_BACK_OFF, StoppedError, UpstreamError
+from shuffledp.collect.server.background import StoppedError
+from shuffledp.collect.server.task_health import LONGEST_BACK_OFF
+from shuffledp.collect.server.upstream import UpstreamError
 from shuffledp.collect.store.tallies import from_bytes
 from shuffledp.errors import DataError
 from tests.collect.analyzer.batches import Waiting, batch_of, sealed, tiny_task
@@ -79,7 +81,7 @@ def test_batches_are_counted_acknowledged_and_released(started, upstream, kept):
     }
     assert upstream.acknowledged == [A, B]
     assert len(releases_of(store, kept.task.id)) == 2
-    assert work.problems == []
+    assert work.health.problems == []
 
 
 def test_a_batch_pulled_twice_counts_once(started, upstream, kept):
@@ -147,7 +149,7 @@ def test_a_batch_with_too_few_messages_is_refused_and_not_stored(started, upstre
     assert counted.refused == {Reason.CANNOT_BE_OPENED.value: 1, Reason.REPEATED.value: 1}
     assert upstream.acknowledged == [A, B]
     assert len(releases_of(store, kept.task.id)) == 1
-    assert work.problems == []
+    assert work.health.problems == []
 
 
 def test_people_of_a_batch_that_was_refused_count_in_another(started, upstream, kept):
@@ -184,7 +186,7 @@ def test_an_unreadable_batch_stays_upstream_and_delays_no_other(started, upstrea
     assert step(work)
     assert set(tallies(store, kept)) == {B}
     assert upstream.acknowledged == [B]
-    assert work.problems == [public_problem(BATCH, broken)]
+    assert work.health.problems == [public_problem(BATCH, broken)]
     assert not step(work)
     assert upstream.pulled == [A, B]  # not before the pause has passed
     for pulled, moment in ((3, 1.0), (3, 2.9), (4, 3.0), (5, 7.0)):
@@ -195,7 +197,7 @@ def test_an_unreadable_batch_stays_upstream_and_delays_no_other(started, upstrea
     started.now[0] = 100.0
     step(work)
     assert set(tallies(store, kept)) == {A, B}
-    assert work.problems == []
+    assert work.health.problems == []
 
 
 def test_pauses_grow_up_to_a_limit(started, upstream):
@@ -205,6 +207,25 @@ def test_pauses_grow_up_to_a_limit(started, upstream):
         started.now[0] += LONGEST_BACK_OFF
         step(work)
     assert len(upstream.pulled) == 30
+
+
+def test_the_list_of_batches_is_asked_for_soon_after_a_long_outage(started, upstream, monkeypatch):
+    """The pauses of single batches grow further."""
+    work, _ = started(upstream)
+
+    def away(task):
+        raise UpstreamError("cannot be reached", try_again=True)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(upstream, "ready", away)
+        for _ in range(30):
+            started.now[0] += LONGEST_BACK_OFF
+            step(work)
+    started.now[0] += 29.0
+    assert not step(work)
+    started.now[0] += 1.0
+    assert step(work)
+    assert work.health.problems == []
 
 
 def test_an_unreachable_upstream_is_a_problem_and_polled_with_growing_pauses(started, upstream, monkeypatch):
@@ -220,11 +241,11 @@ def test_an_unreachable_upstream_is_a_problem_and_polled_with_growing_pauses(sta
         for moment in range(40):
             started.now[0] = moment / 2
             assert not step(work)
-            assert work.problems == [f"{UPSTREAM} Cause: cannot be reached."]
+            assert work.health.problems == [f"{UPSTREAM} Cause: cannot be reached."]
     assert asked == [0.0, 1.0, 3.0, 7.0, 15.0]
     started.now[0] = 40.0
     assert step(work)
-    assert work.problems == []
+    assert work.health.problems == []
 
 
 def test_a_failed_acknowledgement_is_retried(started, upstream, kept):
@@ -232,20 +253,21 @@ def test_a_failed_acknowledgement_is_retried(started, upstream, kept):
     work, store = started(upstream)
     step(work)
     assert len(releases_of(store, kept.task.id)) == 2  # the tally is stored
-    assert work.problems == [public_problem(BATCH, UpstreamError("gone"))]
+    assert work.health.problems == [public_problem(BATCH, UpstreamError("gone"))]
     upstream.broken.clear()
     started.now[0] = 5.0
     step(work)
     assert upstream.acknowledged == [A, B]
     assert upstream.pulled == [A, B]
-    assert work.problems == []
+    assert work.health.problems == []
 
 
 def test_over_the_limit_nothing_is_published_and_a_problem_is_shown(started, upstream, kept, tmp_path):
     ledger = Ledger.create(tmp_path / "small.ledger", epsilon=0.5, delta=1e-6, population="people")
     work, store = started(upstream, ledger=ledger)
     step(work)
-    assert work.problems == [LIMIT]
+    assert work.health.problems == [LIMIT]
+    assert work.withheld
     assert releases_of(store, kept.task.id) == []
     assert len(tallies(store, kept)) == 2
     assert ledger.entries == ()
@@ -260,7 +282,7 @@ def test_a_failed_release_is_retried(started, upstream, kept, monkeypatch):
 
         patch.setattr(store, "keep_release", full)
         step(work)
-        assert work.problems == [RELEASE]
+        assert work.health.problems == [RELEASE]
     started.now[0] = 5.0
     assert step(work)
     assert len(releases_of(store, kept.task.id)) == 2
@@ -283,7 +305,7 @@ def test_logs_have_only_numbers(started, upstream, kept, capsys):
     work, _ = started(upstream)
     step(work)
     written = capsys.readouterr().err
-    assert '"event": "batch counted"' in written
+    assert '"event": "batch-counted"' in written
     assert '"event": "released"' in written
     assert "somewhere" not in written
     assert "yes" not in written

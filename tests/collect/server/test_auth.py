@@ -2,8 +2,18 @@ import hashlib
 
 import pytest
 
-from shuffledp.collect.server.auth import TOKEN_BYTES, Accepted, bearer, hash_of, new_token, read_hash
-from shuffledp.errors import ParameterError
+from shuffledp.collect.server.auth import (
+    TOKEN_BYTES,
+    Accepted,
+    bearer,
+    hash_of,
+    new_token,
+    parse_hashes,
+    read_hash,
+    read_hashes,
+    sorted_hashes,
+)
+from shuffledp.errors import DataError, ParameterError
 
 
 def test_tokens_are_long_random_and_fit_a_header():
@@ -22,6 +32,34 @@ def test_an_invalid_hash_is_refused_and_not_shown(text):
     with pytest.raises(ParameterError, match="next must be the hash of a token") as error:
         read_hash(text, name="next")
     assert not text or text not in str(error.value)
+
+
+def test_hashes_are_written_sorted_and_read_again(tmp_path):
+    tokens = [new_token() for _ in range(20)]
+    (tmp_path / "hashes").write_text(sorted_hashes(tokens))
+    assert read_hashes(tmp_path / "hashes", name="hashes") == sorted(map(hash_of, tokens))
+
+
+@pytest.mark.parametrize(
+    ("content", "error", "words"),
+    [
+        (b" \n", DataError, "at least one hash, got none"),
+        (b"\xff", DataError, "not text"),
+        (b"0", ParameterError, "each line of .* must be the hash"),
+        (None, DataError, "cannot be read: No such file"),
+    ],
+)
+def test_files_without_hashes_are_refused(tmp_path, content, error, words):
+    if content is not None:
+        (tmp_path / "hashes").write_bytes(content)
+    with pytest.raises(error, match=words):
+        read_hashes(tmp_path / "hashes", name="hashes")
+
+
+def test_no_hashes_in_a_text_are_refused():
+    assert parse_hashes("0" * 64, name="the body") == [bytes(32)]
+    with pytest.raises(DataError, match="the body must have at least one hash"):
+        parse_hashes("", name="the body")
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,9 @@ import pytest
 from starlette.requests import Request
 
 from shuffledp.collect.reasons import Reason, Refused
+from shuffledp.collect.server import http
 from shuffledp.collect.server.http import (
+    LOOK_EVERY,
     MOST_IN_FLIGHT,
     SLOWEST_BYTES_PER_SECOND,
     InFlight,
@@ -42,6 +44,13 @@ def test_a_body_is_read_whole():
     assert asyncio.run(body_of(request, 5)) == b"abcde"
 
 
+@pytest.mark.parametrize("length", [b"2", b"4"])
+def test_a_body_of_another_length_is_not_whole(length):
+    """A client drops a report that cannot be opened, and sends one again that did not arrive."""
+    request, _ = asked(b"abc", length=length)
+    assert reason_of(request, 5) is Reason.UNAVAILABLE
+
+
 def test_a_body_with_a_too_large_content_length_is_not_read():
     request, read = asked(b"abc", length=b"6")
     assert reason_of(request, 5) is Reason.TOO_LARGE
@@ -59,6 +68,7 @@ def test_reading_stops_at_the_limit_whatever_the_content_length(length):
     assert len(read) == 2
 
 
+@pytest.mark.slow
 def test_a_body_that_does_not_end_is_given_up():
     request, _ = asked(b"abc", stuck=True)
     assert reason_of(request, 5, seconds=0.01) is Reason.UNAVAILABLE
@@ -69,17 +79,48 @@ def test_only_received_bytes_extend_the_time():
     """Large parts extend the time; small parts do not."""
 
     def slowly(part):
-        parts = [part] * 4
+        parts = [part] * 10
 
         async def receive():
-            await asyncio.sleep(0.06)
+            await asyncio.sleep(LOOK_EVERY / 2)
             return {"type": "http.request", "body": parts.pop(), "more_body": bool(parts)}
 
         return Request({"type": "http", "method": "POST", "headers": []}, receive)
 
     enough = bytes(SLOWEST_BYTES_PER_SECOND)  # one second each
-    assert len(asyncio.run(body_of(slowly(enough), 10**9, seconds=0.2))) == 4 * len(enough)
-    assert reason_of(slowly(b"x"), 10**9, seconds=0.2) is Reason.UNAVAILABLE
+    assert len(asyncio.run(body_of(slowly(enough), 10**9, seconds=2 * LOOK_EVERY))) == 10 * len(enough)
+    assert reason_of(slowly(b"x"), 10**9, seconds=LOOK_EVERY) is Reason.UNAVAILABLE
+
+
+@pytest.mark.slow
+def test_senders_have_a_time_of_their_own_and_are_forgotten():
+    """They share a timer, which ends with the last of them."""
+
+    async def run():
+        slow = [asyncio.create_task(body_of(asked(b"abc", stuck=True)[0], 5, seconds=seconds)) for seconds in (0, 60)]
+        done, waiting = await asyncio.wait(slow, return_when=asyncio.FIRST_COMPLETED)
+        for each in waiting:
+            each.cancel()
+        await asyncio.wait(waiting)
+        while asyncio.get_running_loop() in http._AWAITED:
+            await asyncio.sleep(0.01)
+        return [type(each.exception()) for each in done], len(waiting)
+
+    assert asyncio.run(run()) == ([Refused], 1)
+
+
+def test_a_cancelled_request_stays_cancelled():
+    """A stopping server cancels requests; that is no slow sender."""
+    request, _ = asked(b"abc", stuck=True)
+
+    async def run():
+        reading = asyncio.create_task(body_of(request, 5))
+        await asyncio.sleep(0.01)
+        reading.cancel()
+        await reading
+
+    with pytest.raises(asyncio.CancelledError):
+        asyncio.run(run())
 
 
 def test_a_closed_connection_is_not_a_report():
@@ -130,11 +171,11 @@ def test_without_a_limit_all_are_taken():
 
 def test_requests_in_flight_are_limited():
     in_flight = InFlight(2)
-    with in_flight.one(), in_flight.one():
-        with pytest.raises(Refused) as error, in_flight.one():
+    with in_flight, in_flight:
+        with pytest.raises(Refused) as error, in_flight:
             pass
         assert error.value.reason is Reason.TOO_MANY_REQUESTS
-    with in_flight.one():
+    with in_flight:
         pass
 
 

@@ -138,7 +138,7 @@ def test_workers_that_cannot_start_end_the_server():
     )
     result = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60, check=False)
     assert result.returncode == 1
-    assert '{"event": "the worker process cannot start", "error": "ValueError"' in result.stderr
+    assert '"event": "cannot-start", "error": "ValueError"' in result.stderr
     assert "a worker process could not start" in result.stderr
     assert '"ready"' not in result.stderr
     assert "no application" not in result.stderr.partition("Traceback")[0]

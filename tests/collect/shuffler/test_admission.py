@@ -78,8 +78,8 @@ def test_without_a_valid_token_reports_are_refused(token, tmp_path):
 
 def test_a_report_sent_again_is_acknowledged_again_though_its_token_is_spent(tmp_path):
     token, body = new_token(), sealed(TASK)
-    codes, _, status = sent(with_tokens(tmp_path, [token]), (body, token), (body, token))
-    assert codes == [201, 201]
+    codes, _, status = sent(with_tokens(tmp_path, [token]), (body, token), (body, token), (body, None))
+    assert codes == [201, 201, 403]  # as the wire format says: a token is needed, and may be spent
     assert status["waiting"] == 1
 
 

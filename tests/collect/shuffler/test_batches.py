@@ -15,7 +15,7 @@ from shuffledp.collect.crypto.batch import HEAD_BYTES, BatchHead
 from shuffledp.collect.crypto.hpke import info, public_key, seal
 from shuffledp.collect.reasons import Reason
 from shuffledp.collect.server.auth import Accepted, new_token
-from shuffledp.collect.server.pull import StoppedError
+from shuffledp.collect.server.background import StoppedError
 from shuffledp.collect.shuffler.settings import Served
 from shuffledp.collect.shuffler.worker import LOOKS_BEFORE_HELPING, BatchCloser
 from shuffledp.collect.store import Arrival, open_report_store

@@ -10,8 +10,10 @@ import pytest
 
 from shuffledp.collect.crypto.batch import HEAD_BYTES
 from shuffledp.collect.crypto.hpke import info, public_key, seal
-from shuffledp.collect.server.pull import StoppedError, Upstream, UpstreamError
-from shuffledp.collect.shuffler.app import make_app, problems_of
+from shuffledp.collect.server.background import StoppedError
+from shuffledp.collect.server.upstream import Upstream, UpstreamError
+from shuffledp.collect.shuffler.app import make_app
+from shuffledp.collect.shuffler.status import problems_of
 from shuffledp.collect.shuffler.worker import BATCH, UPSTREAM, BatchCloser, BatchMixer, most_people
 from shuffledp.collect.store import ReadyBatch, open_report_store
 from shuffledp.errors import DataError
@@ -109,6 +111,7 @@ def test_a_second_shuffler_forwards_what_only_the_analyzer_opens(chain):
     assert KEPT.layer(1).open_block(content[HEAD_BYTES:])[0] == b""
 
 
+@pytest.mark.slow
 def test_only_durable_batches_are_acknowledged(chain):
     (listed,) = chain.fill(*PEOPLE)
     keep = chain.store.keep_mixed
@@ -119,14 +122,15 @@ def test_only_durable_batches_are_acknowledged(chain):
     chain.store.keep_mixed = full
     assert not chain.relay.step(NEVER)
     assert chain.waiting() == [listed]
-    assert chain.relay.problems == [BATCH]
+    assert chain.relay.health.problems == [BATCH]
     chain.store.keep_mixed = keep
     chain.now = 1.0
     assert chain.relay.step(NEVER)
-    assert chain.relay.problems == []
+    assert chain.relay.health.problems == []
     assert Counter(chain.symbols()) == SENT
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("looks", [1, 2, 3])
 def test_a_stop_while_pulling_loses_and_doubles_nothing(chain, looks):
     (listed,) = chain.fill(*PEOPLE)
@@ -152,6 +156,7 @@ def test_a_known_batch_is_only_acknowledged(chain):
     assert chain.waiting() == []
 
 
+@pytest.mark.slow
 def test_invalid_and_repeated_onions_are_counted(chain):
     """Invalid layers, and two layers around the same onion."""
     inner = seal(bytes([3]), public_key(TASK.analyzer.public_bytes), info(TASK.id, 2))
@@ -172,6 +177,7 @@ def test_invalid_and_repeated_onions_are_counted(chain):
     assert chain.store.standing(TASK.id).refused == {"cannot-be-opened": 2, "repeated": 1}
 
 
+@pytest.mark.slow
 def test_a_wrong_token_is_a_problem_until_it_works(chain, capsys):
     chain.fill(*PEOPLE)
     asked = []
@@ -181,7 +187,7 @@ def test_a_wrong_token_is_a_problem_until_it_works(chain, capsys):
         for moment in range(10):
             chain.now = float(moment)
             assert not relay.step(NEVER)
-            (reported,) = relay.problems
+            (reported,) = relay.health.problems
             assert reported.startswith(UPSTREAM)
             assert "does not know this token: start it with the hash of this token" in reported
         assert asked == [0.0, 1.0, 3.0, 7.0]  # with growing pauses
@@ -190,7 +196,7 @@ def test_a_wrong_token_is_a_problem_until_it_works(chain, capsys):
         stranger.ready = chain.upstream.ready
         chain.now = 15.0
         relay.step(NEVER)
-        assert not any(reported.startswith(UPSTREAM) for reported in relay.problems)
+        assert not any(reported.startswith(UPSTREAM) for reported in relay.health.problems)
 
 
 @pytest.mark.slow
@@ -213,7 +219,7 @@ def test_a_batch_with_too_few_messages_is_not_forwarded(chain):
     assert chain.waiting() == []  # and it is deleted upstream
     standing = chain.store.standing(TASK.id)
     assert standing.refused == {"too-few-messages": 1}
-    (reported,) = problems_of(chain.settings.served[0], standing, chain.store, chain.relay)
+    (reported,) = problems_of(chain.settings.served[0], standing, chain.store)
     assert reported.startswith("1 batch had too few messages")
     with closing(open_report_store(chain.path / "shuffler-1.db")) as again:
         assert again.standing(TASK.id).refused == {"too-few-messages": 1}  # also after a restart
@@ -266,14 +272,15 @@ def test_a_failed_batch_delays_no_other(chain):
     relay = chain.relay_from(upstream)
     assert relay.step(NEVER)
     assert [batch.batch_id for batch in chain.store.ready(TASK.id)] == [good]
-    assert relay.problems == [f"{BATCH} Cause: a batch ended within its head."]
+    assert relay.health.problems == [f"{BATCH} Cause: a batch ended within its head."]
     assert not relay.step(NEVER)
     assert upstream.pulled == [broken, good]  # not before the pause has passed
     del upstream.batches[broken]
     relay.step(NEVER)
-    assert relay.problems == []  # the pause is over
+    assert relay.health.problems == []  # the pause is over
 
 
+@pytest.mark.slow
 def test_the_order_changes_at_the_second_shuffler_too(chain):
     """The order of 60 messages stays the same with probability 1 / 60!."""
     (listed,) = chain.fill(*[list(range(5)) * 2 + [3, 4]] * 5)

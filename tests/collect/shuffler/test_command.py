@@ -18,7 +18,7 @@ import httpx
 import pytest
 
 from shuffledp.collect.crypto.keys import write_key
-from shuffledp.collect.server.auth import hash_of
+from shuffledp.collect.server.auth import hash_of, new_token
 from shuffledp.collect.shuffler.worker import BatchCloser
 from shuffledp.collect.store import open_report_store
 from tests.cli.commands import command
@@ -106,7 +106,7 @@ def test_a_stop_loses_nothing_and_a_kill_nothing_that_was_acknowledged(tmp_path)
                 acknowledged += 1
             assert process.wait(60) == 0
         assert stored_reports(tmp_path) == acknowledged  # requests in flight got a response
-        assert json.loads(log.read_text().splitlines()[-1]) == {"event": "stopped"}
+        assert json.loads(log.read_text().splitlines()[-1])["event"] == "stopped"
     with shuffler(tmp_path) as (process, address, _):
         acknowledged += sent_until(address, process.kill)
     stored = stored_reports(tmp_path)
@@ -153,14 +153,21 @@ def nothing_personal(path):
 
 @pytest.mark.slow
 def test_dead_workers_are_restarted_and_none_survives_its_parent(tmp_path):
-    with shuffler(tmp_path, "--workers", "2") as (process, address, log):
+    """An operator's session is one of all workers, also of those that were started later."""
+    operator = new_token()
+    with shuffler(tmp_path, "--workers", "2", "--operator", hash_of(operator).hex()) as (process, address, log):
+        pages = f"{address.partition('/v1/')[0]}/operator"
+        answer = httpx.post(f"{pages}/login", data={"token": operator}, headers={"sec-fetch-site": "same-origin"})
         children = [int(child) for child in children_of(process.pid)]
         servers = [child for child in children if b"spawn_main" in command_of(child)]
         assert len(servers) == 2
         os.kill(servers[0], signal.SIGKILL)
-        while "is started again" not in log.read_text():
+        while "process-restarted" not in log.read_text():
             time.sleep(0.02)
         assert httpx.post(f"{address}/reports", content=report()).status_code == 201
+        cookie = {"cookie": answer.headers["set-cookie"].partition(";")[0]}
+        found = {httpx.get(f"{pages}/manage", headers=cookie).status_code for _ in range(20)}  # 20 connections
+        assert found == {200}
         process.kill()
         process.wait()
         while any(command_of(child) for child in servers):

@@ -4,6 +4,7 @@ import asyncio
 import hashlib
 import json
 import secrets
+from types import SimpleNamespace
 
 import httpx
 import pytest
@@ -12,6 +13,7 @@ from hypothesis import strategies as some
 
 from shuffledp.collect.crypto.hpke import info, public_key, seal
 from shuffledp.collect.reasons import Reason
+from shuffledp.collect.server import storage
 from shuffledp.collect.shuffler.app import make_app
 from shuffledp.collect.store import open_report_store
 from shuffledp.errors import DataError
@@ -53,6 +55,7 @@ def test_the_status_is_public_and_only_counts(tmp_path):
         "waiting": 2,
         "batches": 1,
         "batches_acknowledged": 0,
+        "closed": False,
         "short_by": None,
         "refused": {"cannot-be-opened": 1},
         "problems": [],
@@ -76,8 +79,10 @@ def test_metrics_are_for_prometheus(tmp_path):
     assert "shuffledp_short_by{" not in answer.text  # not before the task is closed
 
 
-def test_the_number_of_messages_is_not_public(tmp_path):
+def test_the_number_of_messages_is_not_public(tmp_path, monkeypatch):
     """Polled after every report, the counter would reveal more about the noise than the guarantee allows."""
+    # other tests fill the disk meanwhile
+    monkeypatch.setattr(storage.shutil, "disk_usage", lambda _: SimpleNamespace(free=10**10))
 
     async def reported(number):
         options = settings_for(tmp_path, KEPT, store=open_report_store(tmp_path / f"{number}.db"))
@@ -112,9 +117,20 @@ def test_unhealthy_without_the_store_or_background_work(tmp_path):
             options.store.waiting = waiting
             return [status, batches, metrics, health]
 
-    for answer in asyncio.run(run()):
+    status, batches, metrics, health = asyncio.run(run())
+    for answer in (status, batches):
         assert answer.status_code == 503
         assert answer.json()["reason"] == Reason.UNAVAILABLE
+    assert (health.status_code, health.json()) == (
+        503,
+        {
+            "state": "degraded",
+            "reason": "unknown-error",
+            "problems": {TASK.name: [NOTHING_STORED]},
+        },
+    )
+    assert 'shuffledp_store_failing{reason="unknown-error"} 1.0' in metrics.text
+    for answer in (status, batches, metrics, health):
         assert "gone" not in answer.text
 
 
@@ -155,6 +171,7 @@ def test_any_body_gets_a_reason(fuzzed, body, authorization):
         assert answer.status_code < 500
 
 
+@pytest.mark.slow
 @settings(max_examples=50, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     method=some.sampled_from(["GET", "DELETE", "POST", "PUT"]),
@@ -169,6 +186,8 @@ def test_any_request_gets_no_server_error(fuzzed, method, path):
     if answer.status_code >= 400:
         assert answer.headers["content-type"] == "application/problem+json"
 
+
+NOTHING_STORED = "Nothing can be stored, since the store failed: reports are refused and batches wait."
 
 AGENT = "an-agent-that-nobody-else-has/17.3"
 
@@ -209,7 +228,7 @@ def test_nothing_written_identifies_senders(tmp_path, capfd):
     options.store.close()
     logged = capfd.readouterr()
     lines = [json.loads(line) for line in logged.err.splitlines()]
-    assert {"reports could not be stored"} <= {line["event"] for line in lines}
+    assert {"reports-not-stored"} <= {line["event"] for line in lines}
     assert not logged.out
     written = [file.read_bytes() for file in tmp_path.iterdir()]
     everything = b"\n".join([logged.err.encode(), *written, *(text.encode() for text in texts)])

@@ -1,18 +1,28 @@
 """Ingestion: which reports are accepted or refused and why, and that 201 means durable."""
 
 import asyncio
+import json
+import os
 import secrets
 from datetime import UTC, datetime, timedelta
 from http import HTTPStatus
+from types import SimpleNamespace
 
+import httpx
 import pytest
 
 from shuffledp.collect.crypto.hpke import info, public_key, seal
+from shuffledp.collect.crypto.keys import KeyPair
 from shuffledp.collect.reasons import Reason
-from shuffledp.collect.server.pull import Upstream
+from shuffledp.collect.server import observability
+from shuffledp.collect.server.key_watch import KEY_GONE
+from shuffledp.collect.server.observability import rounded_time
+from shuffledp.collect.server.upstream import Upstream
+from shuffledp.collect.shuffler.app import make_app
 from shuffledp.collect.store import open_report_store
-from shuffledp.collect.task.report import seal_report
+from shuffledp.collect.task.report import seal_report, seal_versions
 from shuffledp.errors import DataError
+from tests.collect.in_process import served
 from tests.collect.shuffler.running import NOW, Asked, running, sealed, settings_for
 from tests.collect.tasks import small_task
 
@@ -164,7 +174,7 @@ def test_an_unserved_task_is_unknown(tmp_path):
     answer, metrics = asyncio.run(run())
     assert answer.status_code == HTTPStatus.NOT_FOUND
     assert answer.json()["reason"] == Reason.UNKNOWN_TASK
-    assert "shuffledp_requests_for_unknown_tasks_total 1.0" in metrics
+    assert f'shuffledp_requests_for_unknown_tasks_total{{process="{os.getpid()}"}} 1.0' in metrics
 
 
 @pytest.mark.parametrize("ahead", [0, HOUR])
@@ -323,3 +333,98 @@ def test_nothing_is_logged_about_a_report(tmp_path, capsys):
     answers, _ = answered(settings_for(tmp_path, KEPT), *bodies)
     assert [answer.status_code for answer in answers] == [201, 201, 201, 409, 400]
     assert capsys.readouterr().err == ""
+
+
+def test_one_of_two_versions_of_a_report_counts(tmp_path):
+    """A device whose clock is two days ahead: its report, its fallback twice, and its report two days later."""
+    clock, later = [float(NOW)], 2 * 86_400
+    times = [TASK.time_step(NOW + later), TASK.first_time]
+    report, fallback = seal_versions(TASK, [0], report_id=secrets.token_bytes(16), times=times)
+
+    async def run():
+        async with running(settings_for(tmp_path, clock=lambda: clock[0])) as client:
+            asked = Asked(client, TASK)
+            answers = [await asked.report(body) for body in (report, fallback, fallback)]
+            clock[0] += later
+            return [*answers, await asked.report(report)], await asked.status()
+
+    (refused, *accepted, other), status = asyncio.run(run())
+    assert refused.json()["reason"] == Reason.WRONG_TIME
+    assert refused.json()["server_time"] == TASK.time_step(NOW)
+    assert [answer.status_code for answer in accepted] == [201, 201]
+    assert other.status_code == Reason.OTHER_BYTES.status
+    assert other.json()["reason"] == Reason.OTHER_BYTES
+    assert "server_time" not in other.json()
+    assert status["waiting"] == 1
+
+
+@pytest.mark.slow
+def test_the_content_type_does_not_matter_and_201_has_no_body(tmp_path):
+    """As the wire format says."""
+    kinds = ({}, {"content-type": "application/octet-stream"}, {"content-type": "text/plain"})
+    for headers in kinds:
+        (answer,), status = answered(settings_for(tmp_path), sealed(TASK), **headers)
+        assert (answer.status_code, answer.content, status["closed"]) == (201, b"", False)
+
+
+def test_a_report_with_an_upgrade_to_another_protocol_is_not_refused_for_good(tmp_path):
+    """Programs that speak HTTP/2 ask for it over http://; uvicorn then passes on no body."""
+    upgrade = {"connection": "Upgrade", "upgrade": "h2c"}
+    with served(make_app(settings_for(tmp_path, KEPT))) as address:
+        at, report = f"{address}/v1/tasks/{TASK.name}/reports", sealed(TASK)
+        answer = httpx.post(at, content=report, headers=upgrade, trust_env=False)
+        assert (answer.status_code, answer.json()["reason"]) == (503, "unavailable")
+        assert httpx.post(at, content=report, trust_env=False).status_code == 201
+
+
+def test_a_lost_key_ends_no_report(tmp_path):
+    """Clients keep their reports after 503, since the file of the key may come back; not once the task is closed."""
+    lost = KeyPair.from_private_bytes(KEPT.keys[0].private_bytes)
+    lost.destroy()
+    kept = SimpleNamespace(task=TASK, keys=[lost])
+    (answer,), status = answered(settings_for(tmp_path, kept), sealed(TASK))
+    assert (answer.status_code, answer.json()["reason"], answer.json()["detail"]) == (503, "unavailable", KEY_GONE)
+    assert status["problems"] == [KEY_GONE]
+    (answer,), _ = answered(settings_for(tmp_path, kept, clock=TASK.closes.timestamp), sealed(TASK))
+    assert answer.json()["reason"] == "closed"
+
+
+def test_a_slow_report_that_ends_after_the_closing_time_is_refused(tmp_path):
+    closes = TASK.closes.timestamp()
+    now, body = [closes - 1], sealed(TASK, time=int(closes) - 7200)
+
+    async def slow():
+        yield body[:10]
+        now[0] = closes + 100
+        yield body[10:]
+
+    async def run():
+        async with running(settings_for(tmp_path, clock=lambda: now[0], every=60)) as client:  # nothing expires it
+            answer = await Asked(client, TASK).report(slow())
+            assert answer.json()["reason"] == "closed"
+            assert (await Asked(client, TASK).status())["waiting"] == 0
+
+    asyncio.run(run())
+
+
+DAY = 86_400
+
+
+def test_log_lines_say_no_more_about_time_than_reports(tmp_path, capsys, monkeypatch):
+    """The line of a complete batch is written when its last person reports."""
+    kept, afternoon = small_task(users=5, epsilon=8.0, delta=1e-2, time_precision=DAY), NOW - NOW % DAY + 15.5 * HOUR
+    monkeypatch.setattr(observability, "rounded_time", lambda _, *steps: rounded_time(afternoon, *steps))
+
+    async def run():
+        async with running(settings_for(tmp_path, kept)) as client:
+            asked = Asked(client, kept.task)
+            for _ in range(5):
+                assert (await asked.report(sealed(kept.task))).status_code == 201
+            await asked.batches()
+
+    asyncio.run(run())
+    lines = [json.loads(line) for line in capsys.readouterr().err.splitlines()]
+    of_task = [line for line in lines if line.get("task") == kept.task.name]
+    assert {"batch-closed", "batch-mixed"} <= {line["event"] for line in of_task}
+    assert {line["time"] for line in of_task} == {rounded_time(afternoon, DAY)}
+    assert rounded_time(afternoon, DAY).endswith("T00:00:00Z")

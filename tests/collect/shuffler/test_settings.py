@@ -2,6 +2,7 @@
 
 import json
 import socket
+from dataclasses import replace
 from functools import partial
 
 import httpx
@@ -12,7 +13,7 @@ from shuffledp.collect.server.auth import Accepted, hash_of, new_token
 from shuffledp.collect.server.run import Certificate, listening, serve
 from shuffledp.collect.shuffler.app import app_from
 from shuffledp.collect.shuffler.ingest import OneTimeTokens, OpenAdmission, SharedSecret
-from shuffledp.collect.shuffler.settings import Settings
+from shuffledp.collect.shuffler.settings import Settings, TaskOptions
 from shuffledp.collect.store import Arrival, Outcome, open_report_store
 from shuffledp.errors import BrokenPromiseError, DataError, ParameterError, TaskError
 from tests.collect.in_process import served as running
@@ -147,6 +148,10 @@ def test_a_later_shuffler_needs_a_token_and_an_address(tmp_path):
         folder.options(1, token=folder.secret("empty", ""))().check()
     with pytest.raises(ParameterError, match="upstream must be an address"):
         folder.options(1, token=folder.secret("token", "t"), upstream="host:1")().check()
+    with pytest.raises(
+        ParameterError, match=r"upstream must be .* without a user name and a password, got http://\.\.\.@h"
+    ):
+        folder.options(1, token=folder.secret("other", "t"), upstream="http://me:secret@h")().check()
 
 
 def test_admission_is_what_the_task_says(tmp_path):
@@ -188,6 +193,9 @@ def test_one_time_tokens_are_given_as_hashes_and_stay_spent(tmp_path):
 
 def test_invalid_hashes_are_refused(tmp_path):
     folder = Folder(tmp_path, admission="tokens")
+    (tmp_path / "hashes").write_text("\n")
+    with pytest.raises(DataError, match="at least one hash, got none"):
+        folder.options(admission_hashes=tmp_path / "hashes")().check()
     (tmp_path / "hashes").write_text("a token itself\n")
     with pytest.raises(ParameterError, match="must be the hash of a token"):
         folder.options(admission_hashes=tmp_path / "hashes")().check()
@@ -212,13 +220,20 @@ def test_the_limit_is_shared_by_the_processes(tmp_path):
 def test_a_used_port_is_refused(tmp_path):
     with listening("127.0.0.1", 0) as taken:
         port = taken.getsockname()[1]
-        with pytest.raises(ParameterError, match=f"cannot listen at port {port}"):
+        words = f"^cannot listen at port {port} of 127.0.0.1: Address already in use; choose another port"
+        with pytest.raises(ParameterError, match=words):
             serve(partial(app_from, Folder(tmp_path).options()), port=port)
 
 
 @pytest.mark.parametrize(("host", "port"), [("127.0.0.1", 70_000), ("192.0.2.1", 0), ("127.0.0.1", -1)])
 def test_an_invalid_host_or_port_is_refused(host, port):
     with pytest.raises(ParameterError, match="cannot listen"), listening(host, port):
+        pass
+
+
+def test_an_unknown_host_is_refused():
+    words = "^cannot listen at port 0 of no-such-host.invalid: the host name cannot be resolved; choose"
+    with pytest.raises(ParameterError, match=words), listening("no-such-host.invalid", 0):
         pass
 
 
@@ -273,7 +288,7 @@ def test_tasks_with_different_next_servers_are_refused(tmp_path):
 
 def test_several_tasks_of_the_same_next_server_are_served(tmp_path, capsys):
     two_tasks(tmp_path, (MIX, COUNT), (OTHER, COUNT))().check()
-    assert "one key is used by several tasks" not in capsys.readouterr().err
+    assert "key-shared" not in capsys.readouterr().err
 
 
 def test_a_token_is_not_shown_to_two_servers_upstream(tmp_path):
@@ -283,6 +298,27 @@ def test_a_token_is_not_shown_to_two_servers_upstream(tmp_path):
     with pytest.raises(ParameterError, match="each shuffler upstream learns the token"):
         options().check()
     partial(options, upstream=MIX)().check()
+
+
+def test_the_position_in_an_earlier_task_is_that_of_the_key(tmp_path):
+    """The first shuffler of an earlier task may be a later one now."""
+    folder = Folder(tmp_path, shufflers=2, addresses=(MIX, OTHER, COUNT))
+    first = small_task(users=5, epsilon=8.0, delta=1e-2, shufflers=2, addresses=(OTHER, COUNT, MIX))
+    keys = [tmp_path / "1.key", write_key(first.keys[0], tmp_path / "first.key")]
+    options = TaskOptions(key=keys, token=write_secret(tmp_path / "token", new_token()))
+    options.served([folder.task], earlier=[first.task, folder.task], added=True)
+    with pytest.raises(ParameterError, match="must be that of earlier tasks"):
+        replace(options, key=keys[:1]).served([folder.task], earlier=[first.task], added=True)
+
+
+def test_a_longer_chain_shows_the_token_to_no_other_shuffler(tmp_path):
+    """The author of a task chooses the position of this shuffler."""
+    folder = Folder(tmp_path, shufflers=4, addresses=(OTHER, OTHER, OTHER, MIX, COUNT))
+    options = TaskOptions(key=[tmp_path / "3.key"], token=write_secret(tmp_path / "token", new_token()))
+    for shufflers, addresses in ((2, (MIX, OTHER, COUNT)), (3, (MIX, COUNT, OTHER, COUNT))):
+        earlier = small_task(users=5, epsilon=8.0, delta=1e-2, shufflers=shufflers, addresses=addresses)
+        with pytest.raises(ParameterError, match="must be that of earlier tasks"):
+            options.served([folder.task], earlier=[earlier.task], added=True)
 
 
 def test_a_later_shuffler_has_one_process(tmp_path):
@@ -297,7 +333,7 @@ def test_a_key_shared_by_two_tasks_is_logged(tmp_path, capsys):
     other["question"] = "Another?"
     (tmp_path / "other.json").write_text(json.dumps(other))
     folder.options(task=[tmp_path / "task.json", tmp_path / "other.json"])().check()
-    assert "one key is used by several tasks" in capsys.readouterr().err
+    assert "key-shared" in capsys.readouterr().err
 
 
 @pytest.mark.slow
@@ -305,9 +341,9 @@ def test_a_key_shared_by_two_tasks_is_logged(tmp_path, capsys):
 def test_missing_tokens_are_logged_and_public(tmp_path, tokens, capsys):
     folder = Folder(tmp_path, admission="tokens")
     (tmp_path / "hashes").write_text("".join(f"{hash_of(token).hex()}\n" for token in tokens))
-    options = folder.options(admission_hashes=tmp_path / "hashes")
+    options = folder.options(**({"admission_hashes": tmp_path / "hashes"} if tokens else {}))
     options().check()
     with running(app_from(options, True)) as address:
         reported = httpx.get(f"{address}/v1/tasks/{folder.task.name}/status").json()["problems"]
     assert len(reported) == (0 if tokens else 1)
-    assert ("No unspent one-time token is left" in capsys.readouterr().err) == (not tokens)
+    assert ("tokens-spent" in capsys.readouterr().err) == (not tokens)

@@ -28,20 +28,26 @@ from shuffledp.collect.analyzer.formats import (
     saved_as,
     trend_saved_as,
 )
-from shuffledp.collect.analyzer.settings import Served, Settings
+from shuffledp.collect.analyzer.settings import Settings
+from shuffledp.collect.analyzer.tasks import ShownTasks
 from shuffledp.collect.analyzer.trends import SeriesTrends
-from shuffledp.collect.analyzer.worker import BatchAnalyzer
+from shuffledp.collect.crypto.keys import KeyPair
 from shuffledp.collect.reasons import Reason, Refused
-from shuffledp.collect.server import observability as metrics
+from shuffledp.collect.server import metrics
+from shuffledp.collect.server.admin import AdminApi
 from shuffledp.collect.server.cache import BoundedLock
-from shuffledp.collect.server.http import application, asking_the_store, problem, starting
-from shuffledp.collect.server.pull import Background
-from shuffledp.collect.server.series import SeriesWork, grouped_by_series
-from shuffledp.collect.store import KeptRelease, TallyStanding, TallyStore
+from shuffledp.collect.server.http import application, asking_the_store, starting
+from shuffledp.collect.server.key_watch import KeyWatch
+from shuffledp.collect.server.storage import StoreHealth, Watch, problems_by_task, storage_problems
+from shuffledp.collect.server.task_health import TaskHealth, store_fault
+from shuffledp.collect.store import KeptRelease, ListedRelease, TallyStanding, TallyStore
+from shuffledp.collect.store.database import Fault, fault_of
 from shuffledp.collect.task import Series, Task
-from shuffledp.collect.web import console as console_errors
+from shuffledp.collect.task.asker import asker_fields
 from shuffledp.collect.web.console import Console
+from shuffledp.collect.web.frame import ErrorPages
 from shuffledp.collect.web.sessions import SigningIn
+from shuffledp.collect.web.status import ShufflerHealth
 from shuffledp.formatting import readable
 
 
@@ -53,6 +59,7 @@ def task_in_brief(task: Task) -> dict[str, Any]:
         "users": task.users,
         "opens": task.opening,
         "closes": task.closing,
+        **asker_fields(task),
     }
 
 
@@ -127,23 +134,31 @@ class Briefs:
 
 
 def families(
-    standings: Mapping[str, TallyStanding], problems: Mapping[str, Sequence[str]], stopped: Mapping[str, bool]
+    standings: Mapping[str, TallyStanding],
+    problems: Mapping[str, Sequence[str]],
+    stopped: Mapping[str, bool],
+    over_budget: Mapping[str, bool],
+    last: Mapping[str, ListedRelease],
 ) -> list[Metric]:
-    """The metrics."""
+    """The metrics; `last` is the latest release of each task."""
 
     def each(name: str) -> dict[str, float]:
         return {task: getattr(standing, name) for task, standing in standings.items()}
 
     refused = {task: standing.refused for task, standing in standings.items()}
-    failing = {task: len(words) for task, words in problems.items()}
+    numbers = {task: release.number for task, release in last.items()}
+    times = {task: release.made.timestamp() for task, release in last.items()}
     return [
         metrics.counter("shuffledp_batches", "Batches counted or refused.", each("batches")),
         metrics.counter("shuffledp_batches_refused", "Batches with too few messages.", each("problems")),
         metrics.counter("shuffledp_people", "People in counted batches.", each("people")),
         metrics.counter("shuffledp_releases", "Visible releases.", each("releases")),
+        metrics.gauge("shuffledp_last_release_number", "Number of the latest release.", numbers),
+        metrics.gauge("shuffledp_last_release_seconds", "When the latest release was made.", times),
         metrics.gauge("shuffledp_releases_stopped", "1 if more people are counted than have reported.", stopped),
+        metrics.gauge("shuffledp_budget_exceeded", "1 if the next release would exceed the ledger.", over_budget),
         metrics.refusals("shuffledp_messages_refused", "Messages refused, by reason.", refused),
-        metrics.gauge("shuffledp_problems", "Current problems.", failing),
+        metrics.problem_family(problems),
     ]
 
 
@@ -171,12 +186,12 @@ def make_app(settings: Settings) -> Starlette:
             Route("/v1/series/{name}/trend.{ending}", analyzer.show_trend, methods=["GET"]),
             Route("/health", analyzer.show_health, methods=["GET"]),
             Route("/metrics", analyzer.show_metrics, methods=["GET"]),
+            *analyzer.admin.routes(),
             *analyzer.console.routes(),
         ],
         lifespan=analyzer.running,
     )
-    app.add_exception_handler(HTTPException, console_errors.http_error)
-    app.add_exception_handler(Refused, _refused)
+    ErrorPages("analyzer").add_to(app)
     return app
 
 
@@ -185,47 +200,38 @@ def app_from(read_settings: Callable[[], Settings], background: bool) -> Starlet
     return make_app(read_settings())
 
 
-async def _refused(request: Request, error: Exception) -> Response:
-    """A page or a problem document, with the header retry-after if a retry may help."""
-    assert isinstance(error, Refused)
-    response, later = await console_errors.refused(request, error), problem(error).headers.get("retry-after")
-    if later is not None:
-        response.headers["retry-after"] = later
-    return response
-
-
 class Analyzer:
     """Handlers of all requests, and the threads beside them."""
 
     def __init__(self, settings: Settings) -> None:
         self._settings, self._store = settings, settings.shown
-        self._tasks = {task.name: task for task in settings.tasks}
-        self._served = {served.task.name: served for served in settings.served}
-        self._work: dict[str, BatchAnalyzer] = {}
-        """The work on tasks; the work on a round of a series begins when it opens."""
-        self._threads = [
-            self._background(served) for served in grouped_by_series(settings.served, lambda one: one.task)
-        ]
+        self._tasks = ShownTasks(settings, shufflers=self._shufflers, ask_reported=self._ask_reported)
+        self._storage = StoreHealth(settings.store.database)
+        self._watch = Watch(self._storage, KeyWatch(self._keys), every=settings.every)
         self._files, self._briefs = Files(), Briefs(self._store)
-        self._series = {series.name: series for series in settings.series}
         self._trends = SeriesTrends(self._store, processes=settings.processes)
         self.console = Console(
-            settings.tasks,
+            self._tasks.registry,
             self._store,
-            door=SigningIn(operators=settings.operators, sessions=settings.sessions, pause=settings.pause_after_wrong),
+            door=SigningIn(
+                server="analyzer",
+                operators=settings.operators,
+                sessions=settings.sessions,
+                pause=settings.pause_after_wrong,
+            ),
             ledger=settings.ledger,
             joined_releases=settings.joined,
             upstream=settings.upstream,
             problems=self._problems,
             working=self._works,
-            series=settings.series,
             trend_of=self._trend_part,
         )
+        self.admin = AdminApi(self._tasks.registry, operators=settings.operators, pause=settings.pause_after_wrong)
 
     @asynccontextmanager
     async def running(self, app: Starlette) -> AsyncIterator[None]:
         """The lifespan of the application."""
-        with starting("analyzer"):
+        with starting():
             await run_in_threadpool(self._start)
         try:
             yield
@@ -236,7 +242,7 @@ class Analyzer:
         """Find the task of a request."""
 
         async def endpoint(request: Request) -> Response:
-            task = self._tasks.get(request.path_params["name"])
+            task = self._tasks.tasks.get(request.path_params["name"])
             if task is None:
                 raise Refused(Reason.UNKNOWN_TASK)
             return await handler(task, request)
@@ -245,7 +251,7 @@ class Analyzer:
 
     async def list_tasks(self, request: Request) -> Response:
         """The list of tasks."""
-        return JSONResponse({"tasks": [task_in_brief(task) for task in self._tasks.values()]})
+        return JSONResponse({"tasks": [task_in_brief(task) for task in self._tasks.tasks.values()]})
 
     async def show_task(self, task: Task, request: Request) -> Response:
         """The canonical bytes of the task, whose SHA-256 is its name."""
@@ -253,7 +259,7 @@ class Analyzer:
 
     async def show_series(self, request: Request) -> Response:
         """The canonical bytes of a series, whose SHA-256 is its name."""
-        series = self._series.get(request.path_params["name"])
+        series = self._tasks.registry.series.get(request.path_params["name"])
         if series is None:
             raise Refused(Reason.UNKNOWN_TASK)
         return Response(series.canonical, media_type="application/json")
@@ -261,7 +267,7 @@ class Analyzer:
     async def show_status(self, task: Task, request: Request) -> Response:
         """Public counters and problems."""
         standing = await _from_the_store(partial(self._store.standing, task.id))
-        work, problems = self._work.get(task.name), self._problems(task, standing)
+        work, problems = self._tasks.work_on.get(task.name), self._problems(task, standing)
         if work is None:
             return JSONResponse(status_of(task, standing, problems))
         return JSONResponse(status_of(task, standing, problems, reported=work.reported, stopped=work.stopped))
@@ -283,7 +289,7 @@ class Analyzer:
 
     async def show_trend(self, request: Request) -> Response:
         """All rounds of a series with joint intervals, and the changes between them, as JSON, CSV or HTML."""
-        series, ending = self._series.get(request.path_params["name"]), request.path_params.get("ending")
+        series, ending = self._tasks.registry.series.get(request.path_params["name"]), request.path_params.get("ending")
         if series is None or ending not in (None, *TREND_ENDINGS):
             raise HTTPException(404)
         with asking_the_store():
@@ -301,21 +307,58 @@ class Analyzer:
 
     async def show_health(self, request: Request) -> Response:
         """Whether the store answers and the background threads run, and the problems of tasks."""
-        _, problems = await self._standings()
-        return metrics.health_response(working=self._works(), problems=problems)
+        failing, unavailable = self._failing, False
+        try:
+            _, problems = await self._standings()
+        except Refused as refused:  # the store cannot even be read
+            failing, unavailable = failing or fault_of(refused.__context__), True
+            problems = self._problems_of_storage(failing)
+        return metrics.health_response(
+            working=self._works(), problems=problems, failing=failing, unavailable=unavailable
+        )
 
     async def show_metrics(self, request: Request) -> Response:
         """Metrics for Prometheus."""
-        standings, problems = await self._standings()
-        stopped = {name: work.stopped for name, work in self._work.copy().items()}
-        return metrics.metrics_response(families(standings, problems, stopped))
+        try:
+            standings, problems = await self._standings()
+            last = await self._last_releases()
+        except Refused as refused:
+            fault = self._storage.failing or fault_of(refused.__context__)
+            return metrics.unreadable_response(self._storage, fault, self._problems_of_storage(fault))
+        work = self._tasks.work_on.copy()
+        found = metrics.server_families(self._storage, self._failing)
+        found += metrics.task_families(self._tasks.tasks.values(), metrics.upstream_causes(self._health()))
+        found += families(
+            standings,
+            problems,
+            {name: each.stopped for name, each in work.items()},
+            {name: each.over_budget for name, each in work.items()},
+            last,
+        )
+        return metrics.metrics_response(found)
+
+    def _health(self) -> dict[str, TaskHealth]:
+        """The health of the work on tasks, by task."""
+        return {name: work.health for name, work in self._tasks.work_on.copy().items()}
+
+    @property
+    def _failing(self) -> Fault | None:
+        """Why the store cannot be used; None while it can."""
+        return self._storage.failing or store_fault(self._health().values())
+
+    async def _last_releases(self) -> dict[str, ListedRelease]:
+        """The latest release of each task that has one."""
+        tasks = list(self._tasks.tasks.values())
+        listed = await _from_the_store(partial(self._store.listed_of, [task.id for task in tasks]))
+        return {task.name: listed[task.id][-1] for task in tasks if listed[task.id]}
 
     async def _standings(self) -> tuple[dict[str, TallyStanding], dict[str, list[str]]]:
         """The counters and the problems of all tasks."""
+        tasks = self._tasks.tasks
         standings = {
-            name: await _from_the_store(partial(self._store.standing, task.id)) for name, task in self._tasks.items()
+            name: await _from_the_store(partial(self._store.standing, task.id)) for name, task in tasks.items()
         }
-        return standings, {name: self._problems(task, standings[name]) for name, task in self._tasks.items()}
+        return standings, {name: self._problems(task, standings[name]) for name, task in tasks.items()}
 
     async def _number(self, task: Task) -> int:
         """The number of the latest release; 0 if there is none."""
@@ -336,40 +379,38 @@ class Analyzer:
         return found.release
 
     def _problems(self, task: Task, standing: TallyStanding | None) -> list[str]:
-        work = self._work.get(task.name)
+        work = self._tasks.work_on.get(task.name)
         replayed = [] if standing is None else metrics.replay_problem(standing.refused)
-        no_key = [] if task.name in self._served else [NO_KEY]
-        return [*no_key, *([] if work is None else work.problems), *replayed]
+        shown, closed = self._tasks.registry.items.get(task.name), self._tasks.registry.is_closed(task)
+        key = None if shown is None or shown.served is None else shown.served.key
+        no_key = [NO_KEY] if key is None and not closed else []
+        stored = storage_problems(key, self._storage.failing, closed=closed)
+        return [*no_key, *stored, *([] if work is None else work.health.problems), *replayed]
 
-    def _background(self, served: Sequence[Served]) -> Background:
-        """The thread of one task, or of all rounds of a series."""
-        every, first = self._settings.every, served[0].task
-        if first.series is None:
-            return Background(self._begin(first), every=every, task=first.id)
-        tasks = [each.task for each in served]
-        return Background(SeriesWork(tasks, self._begin, every=every, clock=self._settings.clock), every=every)
+    def _problems_of_storage(self, failing: Fault) -> dict[str, list[str]]:
+        """The problems of tasks while the store cannot be read."""
+        return problems_by_task(self._keys(), failing, is_closed=self._tasks.registry.is_closed)
 
-    def _begin(self, task: Task) -> BatchAnalyzer:
-        """Begin the work on a task."""
-        asked = partial(self._ask_reported, task)
-        work = self._work[task.name] = BatchAnalyzer(self._served[task.name], self._settings, ask_reported=asked)
-        return work
+    def _keys(self) -> list[tuple[Task, KeyPair]]:
+        shown = self._tasks.registry.items.values()
+        return [(each.task, each.served.key) for each in shown if each.served is not None]
 
     def _ask_reported(self, task: Task) -> int | None:
         return self.console.ask_reported(task)
 
+    def _shufflers(self, task: Task) -> list[ShufflerHealth]:
+        return self.console.shufflers_now(task)
+
     def _works(self) -> bool:
-        return all(thread.alive for thread in self._threads)
+        return self._watch.working and self._tasks.registry.working
 
     def _start(self) -> None:
-        for task in self._tasks.values():
-            self._store.prepare(task)
-        for thread in self._threads:
-            thread.start()
+        self._tasks.registry.start()
+        self._watch.start()
 
     def _stop(self) -> None:
-        for thread in self._threads:
-            thread.stop()
+        self._tasks.registry.stop()
+        self._watch.stop()
         self.console.close()
         self._settings.close()
 

@@ -10,6 +10,7 @@ from functools import reduce
 from operator import add
 from pathlib import Path
 
+from shuffledp.collect.server.events import Event
 from shuffledp.collect.server.observability import log, log_error
 from shuffledp.collect.store import KeptTally, TallyStore
 from shuffledp.collect.store.tallies import from_bytes
@@ -21,7 +22,7 @@ from shuffledp.explain.collected import Collected, collected_notes, collected_wa
 from shuffledp.explain.plan import warnings
 from shuffledp.histogram.estimate import Estimate
 from shuffledp.histogram.facts import Cap
-from shuffledp.histogram.ordered_estimate import SHARES
+from shuffledp.histogram.ordered_estimate import SHARES, OrderedEstimate
 from shuffledp.histogram.tally import Tally
 from shuffledp.histogram.text_code import TextCode
 from shuffledp.ledger import Ledger
@@ -61,6 +62,8 @@ def release_of(
         estimate = protocol.estimate(together, beta=beta, reports=protocol.users, domain=task.labels, forged=True)
         if isinstance(task.answers, AnswerEdges):
             estimate = in_units(estimate, task.answers.intervals, shares=_shares(task.answers))
+        elif (ranges := task.ranges(len(tallies))) is not None:
+            estimate = ranges.in_order(estimate, ordered=task.answers.size)  # (other) and (none) are no numbers
         else:
             estimate = standing_out(estimate, protocol, always=(OTHER, NONE))
         if isinstance(task.answers, AnswerChoices):
@@ -85,6 +88,7 @@ def release_of(
         ledger=ledger,
         left_out=left_out,
         kind=kind_of(task.answers),
+        quantiles=isinstance(estimate, OrderedEstimate),
         text=task.answers.code if isinstance(task.answers, AnswerText) else None,
         reach=task.protocol.reach,
         planted=_planted(estimate, task),
@@ -158,6 +162,14 @@ def entered_as(task: Task) -> str:
     return f"task {task.name} {task.question}"
 
 
+def check_tasks_fit(ledger: Ledger, tasks: Sequence[Task]) -> None:
+    """Raise BudgetError if the releases of these tasks do not fit the ledger together."""
+    ledger.check_fits(
+        {entered_as(task): task.released_by() for task in tasks},
+        entries={entered_as(task): entry_of(task) for task in tasks},
+    )
+
+
 class Releasing:
     """The releases of one task: one per batch or, if `joined`, each of all batches so far."""
 
@@ -202,14 +214,13 @@ class Releasing:
         text = made.to_json().encode()
         entry = self._enter()
         number = self._store.keep_release(self._task.id, release=text, batches=[kept.batch_id for kept in batches])
-        log("released", task=self._task.id, release=number, batches=len(batches), people=made.protocol.users)
+        log(Event.RELEASED, task=self._task.id, release=number, batches=len(batches), people=made.protocol.users)
         self._finish(entry)
 
     def _check_budget(self) -> None:
         """Raise an error if the task does not fit the budget of the ledger."""
         if self._ledger is not None:
-            what = entered_as(self._task)
-            self._ledger.check_fits({what: self._task.released_by()}, entries={what: entry_of(self._task)})
+            check_tasks_fit(self._ledger, [self._task])
 
     def _enter(self) -> int | None:
         """Enter the task in the ledger, as the last step before a release becomes visible."""
@@ -225,7 +236,7 @@ class Releasing:
         try:
             self._ledger.finish(entry)
         except DataError as error:  # only the mark is missing: the budget is spent and the release is visible
-            log_error("the ledger was not marked", error, task=self._task.id)
+            log_error(Event.LEDGER_NOT_MARKED, error, task=self._task.id)
 
 
 def _together(refused: Iterable[Mapping[str, int]]) -> dict[str, int]:

@@ -5,21 +5,26 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cache
 from pathlib import Path
 
 from shuffledp.collect.analyzer.hiding import HidingStore
-from shuffledp.collect.analyzer.releases import entered_as, entry_of
+from shuffledp.collect.analyzer.releases import check_tasks_fit
 from shuffledp.collect.crypto.keys import KeyPair, read_word
-from shuffledp.collect.server.auth import Accepted
+from shuffledp.collect.server.auth import NO_OPERATORS, PAUSE_AFTER_WRONG, Accepted, hash_of
 from shuffledp.collect.server.pull import BatchSource
 from shuffledp.collect.server.settings import (
+    StartFiles,
+    Upstreams,
     check_guarantees,
+    check_known_upstream,
     check_one_upstream,
-    is_closed_round,
+    check_stored_files,
+    close_connections,
+    closed_on_error,
+    never,
+    read_files,
     read_keys,
-    read_tasks,
-    upstream_at,
+    read_operators,
     warn_of_shared_keys,
 )
 from shuffledp.collect.store import TallyStore, open_tally_store
@@ -32,12 +37,6 @@ from shuffledp.release.hidden import Blocklist
 LOOKS_EVERY = 0.5
 """Seconds between looks for batches that are ready upstream: counting one takes far longer."""
 
-NO_OPERATORS = Accepted(())
-"""Without an operator's token the operator's pages are closed."""
-
-PAUSE_AFTER_WRONG = 1.0
-"""Seconds before a wrong token of the operator is answered."""
-
 _MOST_PROCESSES = 1024
 """More than any machine has cores."""
 
@@ -49,6 +48,60 @@ class Served:
     task: Task
     key: KeyPair
     upstream: BatchSource
+
+
+@dataclass(frozen=True, kw_only=True)
+class TaskOptions:
+    """What this analyzer needs for tasks: files that are read again for each task that is added.
+
+    Its keys, the address and token for the last shuffler, and lists of answers. All tasks come from one server, whose
+    connections are shared.
+    """
+
+    key: Sequence[Path]
+    upstream: str | None = None
+    token: Path | None = None
+    answers: Sequence[Path] = ()
+    operators: Accepted = NO_OPERATORS
+    upstreams: Upstreams = field(default_factory=Upstreams, repr=False)
+
+    def served(
+        self,
+        tasks: Sequence[Task],
+        others: Sequence[Task] = (),
+        *,
+        earlier: Sequence[Task] = (),
+        keys_needed: bool = True,
+        is_over: Callable[[Task], bool] = never,
+    ) -> tuple[list[Served], list[Task]]:
+        """Return the tasks that are counted and those that are only shown; raise an error if one can be neither.
+
+        A task that is over and whose key was destroyed is only shown. Unless `keys_needed`, so is any task without a
+        key. `earlier` tasks, which may be removed, say to which shuffler the token belongs.
+        """
+        for each in tasks:
+            if isinstance(each.answers, AnswersElsewhere) and not each.has_answers:
+                _read_answers(each, self.answers)
+        check_one_upstream(self._at(each) for each in (*others, *tasks))
+        check_known_upstream(map(self._at, tasks), {self._at(each) for each in earlier})
+        held = {each.public: each for each in read_keys(self.key, operators=self.operators)}
+        counted, shown = list[Served](), list[Task]()
+        for each in tasks:
+            if each.analyzer.key in held or (keys_needed and not is_over(each)):
+                counted.append(Served(task=each, key=_own(each, held), upstream=self._source(self._at(each))))
+            else:
+                shown.append(each)
+        return counted, shown
+
+    def _at(self, task: Task) -> str:
+        return self.upstream or task.shufflers[-1].address
+
+    def _source(self, address: str) -> BatchSource:
+        if self.token is None:
+            raise ParameterError(
+                "token is missing: an analyzer with a key fetches batches from the last shuffler with it"
+            )
+        return self.upstreams.at(address, self.token)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -65,6 +118,7 @@ class Settings:
     block: words that no page or file shows.
     clock: seconds since 1970.
     series: the series whose rounds are among the tasks.
+    options: what tasks need that operators add; None if no task can be added.
     """
 
     served: Sequence[Served]
@@ -82,6 +136,7 @@ class Settings:
     block: Blocklist | None = None
     clock: Callable[[], float] = time.time
     series: Sequence[Series] = ()
+    options: TaskOptions | None = None
 
     @property
     def shown(self) -> TallyStore:
@@ -112,37 +167,29 @@ class Settings:
         """Read the files that the options of the command name."""
         if processes is not None and not 1 <= processes <= _MOST_PROCESSES:
             raise ParameterError(f"processes must be from 1 to {_MOST_PROCESSES}, got {processes}")
-        keys, operators = read_keys(key), Accepted.of(operator, name="operator")
-        if operator and token is not None and read_word(token) in operators:
-            raise ParameterError(
-                "operator must be the hash of another token than the one in token: a server that fetches batches could "
-                "sign in to the console"
-            )
+        fetching = Accepted(() if token is None else (hash_of(read_word(token)),))
+        operators = read_operators(operator, fetching)
         blocked = None if block is None else Blocklist.read(block)
-        tasks, series = read_tasks(task)
-        for each in tasks:
-            if isinstance(each.answers, AnswersElsewhere):
-                _read_answers(each, answers)
-        check_one_upstream(upstream or each.shufflers[-1].address for each in tasks)
+        files = read_files(task, operators=operators)
+        options = TaskOptions(key=key, upstream=upstream, token=token, answers=answers, operators=operators)
         Ledger(ledger)  # raises an error before a store is created
-        held = {each.public: each for each in keys}
-        served = [each for each in tasks if keys and not (each.analyzer.key not in held and is_closed_round(each))]
-        source = cache(_source)  # all tasks come from one server: its connections are shared
+        opened = open_tally_store(store)
+        with closed_on_error(opened):
+            start = StartFiles(files, opened.files.states())
+            served, shown = options.served(start.tasks, keys_needed=bool(key), is_over=start.is_over)
         return cls(
-            served=[
-                Served(task=each, key=_own(each, held), upstream=source(upstream or each.shufflers[-1].address, token))
-                for each in served
-            ],
-            store=open_tally_store(store),
+            served=served,
+            store=opened,
             ledger=ledger,
             joined=join,
             processes=processes,
             owns_store=True,
             upstream=upstream,
             operators=operators,
-            only_shown=[each for each in tasks if each.id not in {one.id for one in served}],
+            only_shown=shown,
             block=blocked,
-            series=series,
+            series=start.series,
+            options=options,
         )
 
     def check(self) -> None:
@@ -150,21 +197,23 @@ class Settings:
         warn_of_shared_keys((each.task, each.key) for each in self.served)
         try:
             check_guarantees(self.tasks, self.series)
-            for task in self.tasks:
-                self.store.prepare(task)
-            if self.ledger is not None:
-                # before people answer a question whose result could never be published
-                Ledger.of(self.ledger).check_fits(
-                    {entered_as(task): task.released_by() for task in self.tasks},
-                    entries={entered_as(task): entry_of(task) for task in self.tasks},
-                )
+            stored = check_stored_files(self.store.files, known=[*self.tasks, *self.series])
+            self.store.prepare(*self.tasks)
+            if self.tasks:  # otherwise no option could make what is in the store fit
+                self.check_ledger([*self.tasks, *stored])
         finally:
             self.close()
 
+    def check_ledger(self, tasks: Sequence[Task]) -> None:
+        """Refuse tasks that do not fit the ledger, before people answer a question that could never be published."""
+        if self.ledger is not None:
+            check_tasks_fit(Ledger.of(self.ledger), tasks)
+
     def close(self) -> None:
-        """Close the connections to the last shuffler, and the store if it belongs to these settings."""
-        for each in self.served:
-            each.upstream.close()
+        """End the sessions, close the connections to the last shuffler, and the store if it belongs to the settings."""
+        self.sessions.close()
+        upstreams = None if self.options is None else self.options.upstreams
+        close_connections(upstreams, [each.upstream for each in self.served])
         if self.owns_store:
             self.store.close()
 
@@ -178,12 +227,6 @@ def _own(task: Task, held: Mapping[str, KeyPair]) -> KeyPair:
             f"{task.analyzer.key[:16]}"
         )
     return own
-
-
-def _source(address: str, token: Path | None) -> BatchSource:
-    if token is None:
-        raise ParameterError("token is missing: an analyzer with a key fetches batches from the last shuffler with it")
-    return upstream_at(address, token)
 
 
 def _read_answers(task: Task, paths: Sequence[Path]) -> None:

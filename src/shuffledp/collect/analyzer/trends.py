@@ -16,10 +16,11 @@ from markupsafe import Markup
 
 from shuffledp.collect.analyzer.releases import release_of
 from shuffledp.collect.reasons import Reason, Refused
+from shuffledp.collect.server.events import Event
 from shuffledp.collect.server.observability import log_error
 from shuffledp.collect.store import ListedRelease, TallyStore
 from shuffledp.collect.store.tallies import from_bytes
-from shuffledp.collect.task import AnswerEdges, Series, Task
+from shuffledp.collect.task import Series, Task
 from shuffledp.collect.task.task import BETA
 from shuffledp.errors import ShuffledpError
 from shuffledp.explain.html import render
@@ -89,7 +90,7 @@ class SeriesTrends:
             with self._computing:  # one at a time
                 self._known[series.name] = state, self._shown(series, state)
         except Exception as error:  # the previous trend is better than none
-            log_error("the rounds of a series were not compared", error)
+            log_error(Event.TREND_FAILED, error)
         finally:
             with self._lock:
                 del self._running[series.name]
@@ -127,7 +128,7 @@ class SeriesTrends:
         if not released:
             return None
         tallies = [from_bytes(kept.tally) for kept in released]
-        beta = risks.for_estimate(ordered=isinstance(task.answers, AnswerEdges))
+        beta = risks.for_estimate(ordered=task.ranges() is not None)
         release = release_of(task, tallies, refused={}, beta=beta, processes=self._processes)
         try:
             return self._store.without_blocked(release)

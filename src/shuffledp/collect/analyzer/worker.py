@@ -11,6 +11,7 @@ opened messages are stored as numbers. Duplicates are found by their first eight
 
 from __future__ import annotations
 
+import logging
 import math
 import tempfile
 import threading
@@ -27,13 +28,16 @@ from shuffledp.collect.crypto.batch import AT_ONCE, Opener, chosen, spooled
 from shuffledp.collect.crypto.fingerprint import Remembered, screen
 from shuffledp.collect.crypto.keys import KeyPair
 from shuffledp.collect.reasons import Reason, Refused
+from shuffledp.collect.server.background import StoppedError, until
+from shuffledp.collect.server.events import Event
 from shuffledp.collect.server.observability import log
-from shuffledp.collect.server.pull import BatchPuller, StoppedError, TaskHealth, until
+from shuffledp.collect.server.pull import BatchPuller
+from shuffledp.collect.server.task_health import TaskHealth
 from shuffledp.collect.store.fingerprints import Fingerprints
 from shuffledp.collect.store.tallies import to_bytes
 from shuffledp.collect.task import Task
 from shuffledp.collect.task.report import layer_of
-from shuffledp.errors import BudgetError, DataError, ParameterError, ShuffledpError
+from shuffledp.errors import BudgetError, DataError, ParameterError
 from shuffledp.histogram.tally import Tally
 from shuffledp.progress import Progress
 
@@ -63,18 +67,19 @@ class BatchCounter:
         if key.public != task.analyzer.key:
             raise ParameterError(f"key must be the analyzer's key of the task {task.name[:16]}, got another one")
         self._task, self._processes = task, processes
-        self._layer = layer_of(task, key)
+        self._key = key
 
     def count(
         self, blocks: Iterable[bytes], *, memory: Remembered | None = None, stopping: threading.Event | None = None
     ) -> CountedBatch:
         """Return the tally of a batch's onions, given in blocks cut anywhere; drop those that are in the memory."""
         with tempfile.TemporaryFile() as file:
-            onions = spooled(file, blocks, self._layer.length)
+            layer = layer_of(self._task, self._key)  # made anew: the key may be destroyed between two batches
+            onions = spooled(file, blocks, layer.length)
             screened = screen(onions, memory)
             kept, messages = screened.kept, _Messages(self._task)
             processes = 1 if kept.size <= _FEW else self._processes
-            with Opener(self._layer, processes=processes) as opener:
+            with Opener(layer, processes=processes) as opener:
                 for opened, _ in opener.opened(until(stopping or threading.Event(), chosen(onions, kept))):
                     messages.add(opened)
         refused = {
@@ -164,10 +169,11 @@ class MoreCountedError(DataError):
     """More people were counted than have reported: some of them must have been counted twice."""
 
 
-def _why_not_released(error: ShuffledpError) -> str:
+def _why_not_released(error: Exception) -> tuple[str, Event]:
+    """The public sentence and the event of a release that was not made."""
     if isinstance(error, MoreCountedError):
-        return STOPPED
-    return LIMIT if isinstance(error, BudgetError) else RELEASE
+        return STOPPED, Event.RELEASES_STOPPED
+    return (LIMIT, Event.BUDGET_EXCEEDED) if isinstance(error, BudgetError) else (RELEASE, Event.RELEASE_FAILED)
 
 
 class BatchAnalyzer:
@@ -192,32 +198,32 @@ class BatchAnalyzer:
         """The number of reports that the first shuffler has accepted; None if unknown."""
         self.stopped = False
         """Whether more people were counted than have reported."""
+        self.over_budget = False
+        """Whether the next release would exceed the budget of the ledger."""
+        self.withheld = False
+        """Whether what was counted last cannot be released: releases are stopped, or the ledger's limit is reached."""
         self._next_look = -math.inf
+        self._key = served.key
         self._counter = BatchCounter(served.task, served.key, processes=settings.processes)
         self._releasing = Releasing(
             served.task, settings.store, ledger=settings.ledger, joined=settings.joined, processes=settings.processes
         )
-        self._health = TaskHealth(served.task.id, clock=clock)
+        self.health = TaskHealth(served.task.id, clock=clock)
         self._puller = BatchPuller(
             served.task,
             served.upstream,
             settings.store,
             self._count,
             position=len(served.task.shufflers),
-            health=self._health,
+            health=self.health,
             source_failed=UPSTREAM,
             batch_failed=BATCH,
         )
         self._has_new_tallies = True  # an earlier process may have been stopped before a release
 
-    @property
-    def problems(self) -> list[str]:
-        """Public sentences about current failures."""
-        return self._health.problems
-
     def step(self, stopping: threading.Event) -> bool:
         """Count all batches that are ready, then release; return whether anything was done."""
-        worked = self._puller.step(stopping)
+        worked = not self._key.destroyed and self._puller.step(stopping)
         return self._release(stopping) or worked
 
     def _count(self, batch_id: bytes, blocks: Iterator[bytes], stopping: threading.Event) -> None:
@@ -235,8 +241,10 @@ class BatchAnalyzer:
         # if not kept, another process has counted it meanwhile, and may have been killed before the release
         self._has_new_tallies = self._has_new_tallies or problem is None or not kept
         if kept:
-            event = "batch counted" if problem is None else "batch refused, too few messages"
-            log(event, task=task.id, messages=counted.tally.messages or 0, refused=sum(refused.values()))
+            event, level = (
+                (Event.BATCH_COUNTED, logging.INFO) if problem is None else (Event.BATCH_REFUSED, logging.WARNING)
+            )
+            log(event, level=level, task=task.id, messages=counted.tally.messages or 0, refused=sum(refused.values()))
 
     def _check_reported(self) -> None:
         """Raise an error while more people are counted than have reported."""
@@ -252,14 +260,19 @@ class BatchAnalyzer:
 
     def _release(self, stopping: threading.Event) -> bool:
         due = self._has_new_tallies or self._clock() >= self._next_look
-        if not due or not self._health.may_try("release"):
+        if not due or not self.health.may_try("release"):
             return False
         try:
             self._check_reported()
             released = self._releasing.release(stopped_by(stopping)) if self._has_new_tallies else 0
-        except ShuffledpError as error:
-            self._health.failed("release", error, _why_not_released(error))
+        except StoppedError:
+            raise
+        except Exception as error:  # also of the operating system
+            self.health.failed("release", error, *_why_not_released(error))
+            self.over_budget = isinstance(error, BudgetError)
+            self.withheld = self.over_budget or isinstance(error, MoreCountedError)
             return False
-        self._health.succeeded("release")
+        self.health.succeeded("release")
+        self.over_budget = self.withheld = False
         self._has_new_tallies = False
         return released > 0

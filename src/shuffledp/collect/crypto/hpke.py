@@ -22,6 +22,7 @@ _ANY_KEY = X25519PrivateKey.from_private_bytes(bytes(KEY_BYTES))
 """Clamped private keys are multiples of 8, so any of them detects the points of low order."""
 
 
+@lru_cache(maxsize=1024)  # the same for all reports of a task
 def info(task_id: bytes, position: int) -> bytes:
     """Return the context of a layer: the version, the task, and the position of the server that opens it.
 

@@ -10,7 +10,6 @@ import os
 import secrets
 import stat
 from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar, overload
 
@@ -24,11 +23,13 @@ T = TypeVar("T")
 _KIND = "shuffledp private key 1"
 
 
-@dataclass(frozen=True)
 class KeyPair:
-    """A private key and its public key, which a task names."""
+    """A private key and its public key, which a task names; `file` is where the private key was read."""
 
-    private: X25519PrivateKey
+    def __init__(self, private: X25519PrivateKey, *, file: Path | None = None) -> None:
+        self._private: X25519PrivateKey | None = private
+        self._public = private.public_key().public_bytes_raw()
+        self.file = file
 
     @classmethod
     def generate(cls) -> KeyPair:
@@ -41,6 +42,22 @@ class KeyPair:
         return cls(X25519PrivateKey.from_private_bytes(content))
 
     @property
+    def private(self) -> X25519PrivateKey:
+        """The private key, to be kept secret."""
+        if self._private is None:
+            raise DataError("the private key was destroyed: nothing can be opened with it any more")
+        return self._private
+
+    @property
+    def destroyed(self) -> bool:
+        """Whether the private key was dropped."""
+        return self._private is None
+
+    def destroy(self) -> None:
+        """Drop the private key from memory, everywhere that uses this pair."""
+        self._private = None
+
+    @property
     def private_bytes(self) -> bytes:
         """The private key, to be kept secret."""
         return self.private.private_bytes_raw()
@@ -48,7 +65,7 @@ class KeyPair:
     @property
     def public_bytes(self) -> bytes:
         """The public key."""
-        return self.private.public_key().public_bytes_raw()
+        return self._public
 
     @property
     def public(self) -> str:
@@ -74,11 +91,12 @@ def _key_of(path: Path, content: str) -> KeyPair:
         found = json.loads(content)
         if found["kind"] != _KIND:
             raise ValueError
-        pair = KeyPair.from_private_bytes(bytes.fromhex(found["private"]))
+        pair = KeyPair(X25519PrivateKey.from_private_bytes(bytes.fromhex(found["private"])), file=path.absolute())
         if pair.public != found["public"]:
             raise ValueError
     except (ValueError, KeyError, TypeError):
-        raise DataError(f"{path} is no private key of shuffledp") from None
+        why = "" if content.strip() else ": it is empty"
+        raise DataError(f"{path} is no private key of shuffledp{why}") from None
     return pair
 
 
@@ -146,7 +164,7 @@ def read_secret(path: str | Path, read: Callable[[Path, str], Any] = _text_of) -
             others = os.fstat(file.fileno()).st_mode & (stat.S_IRWXG | stat.S_IRWXO)
             found = read(source, file.read())
         if os.name == "posix" and others:
-            raise DataError(f"other users may read {source}, which holds a secret: run  chmod 600 {source}")
+            raise DataError(f"other users may read {source}, which holds a secret: run chmod 600 {source}")
         return found
     except OSError as error:
         raise DataError(f"{source} cannot be read: {error.strerror}") from None

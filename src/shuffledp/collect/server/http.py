@@ -12,16 +12,18 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, contextmanager
 from http import HTTPStatus
+from typing import Self
 
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
 from starlette.middleware import Middleware
-from starlette.requests import ClientDisconnect, Request
+from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from shuffledp.collect.reasons import Reason, Refused
+from shuffledp.collect.server.events import Event
 from shuffledp.collect.server.observability import log_error
 from shuffledp.errors import DataError
 
@@ -46,29 +48,100 @@ def most_in_flight(longest: int) -> int:
     return max(_FEWEST_IN_FLIGHT, min(MOST_IN_FLIGHT, _MEMORY // max(1, longest)))
 
 
+def header_of(scope: Scope, name: bytes) -> str | None:
+    """The first header of a request with this name, which is in lower case."""
+    for key, value in scope["headers"]:
+        if key == name:
+            return str(value, "latin-1")
+    return None
+
+
 async def body_of(request: Request, most: int, *, seconds: float = FIRST_SECONDS) -> bytes:
     """Read the body of a request, up to `most` bytes.
 
-    After the first `seconds` it must arrive with SLOWEST_BYTES_PER_SECOND on average.
+    After the first `seconds` it must arrive with SLOWEST_BYTES_PER_SECOND on average. A part is not taken for the
+    whole: uvicorn passes on no body of a request that also asks for another protocol (`Upgrade: h2c`).
     """
-    declared = request.headers.get("content-length", "")
-    if declared.isdecimal() and len(declared) <= 18 and int(declared) > most:
+    length = header_of(request.scope, b"content-length") or ""
+    declared = int(length) if length.isdecimal() and len(length) <= 18 else None
+    if declared is not None and declared > most:
         raise Refused(Reason.TOO_LARGE)
-    parts, size = [], 0
-    try:
-        async with asyncio.timeout(seconds) as limit:
-            begun = asyncio.get_running_loop().time()
-            async for part in request.stream():
-                size += len(part)
-                limit.reschedule(begun + seconds + size / SLOWEST_BYTES_PER_SECOND)
-                if size > most:
-                    raise Refused(Reason.TOO_LARGE)
-                parts.append(part)
-    except TimeoutError:
-        raise Refused(Reason.UNAVAILABLE, "The report arrived too slowly: try again later.") from None
-    except ClientDisconnect:
-        raise Refused(Reason.UNAVAILABLE, "The connection ended before the whole report arrived.") from None
+    parts, size, more = [], 0, True
+    with _Patience(seconds) as patience:
+        while more:
+            message = await request.receive()
+            if message["type"] == "http.disconnect":
+                raise Refused(Reason.UNAVAILABLE, "The connection ended before everything arrived.")
+            parts.append(message.get("body", b""))
+            size += len(parts[-1])
+            if size > most:
+                raise Refused(Reason.TOO_LARGE)
+            if more := message.get("more_body", False):  # most reports arrive whole
+                patience.extend_to(seconds + size / SLOWEST_BYTES_PER_SECOND)
+    if declared not in (None, size):
+        raise Refused(Reason.UNAVAILABLE, "Not everything arrived. Do not ask for another protocol (Upgrade).")
     return b"".join(parts)
+
+
+LOOK_EVERY = 0.25
+"""Seconds between looks at the senders that are awaited."""
+
+_AWAITED: dict[asyncio.AbstractEventLoop, set[_Patience]] = {}
+"""The senders that are awaited in each event loop; an entry means that its timer runs."""
+
+
+class _Patience:
+    """Refuse a sender that is still awaited some seconds after the start of the block, and at most LOOK_EVERY later.
+
+    `asyncio.timeout` has a timer for each sender, which took a tenth of the time of a report. Here they share one.
+    """
+
+    def __init__(self, seconds: float) -> None:
+        self._loop, self._task = asyncio.get_running_loop(), asyncio.current_task()
+        self._begun, self._over = self._loop.time(), False
+        self._until = self._begun + seconds
+
+    def extend_to(self, seconds: float) -> None:
+        """Wait until this number of seconds after the start."""
+        self._until = self._begun + seconds
+
+    def end_if_over(self, now: float) -> None:
+        """Cancel the request if its time is over."""
+        if now >= self._until and not self._over:
+            assert self._task is not None
+            self._over = self._task.cancel()
+
+    def __enter__(self) -> Self:
+        awaited = _AWAITED.get(self._loop)
+        if awaited is None:
+            awaited = _watched(self._loop)
+        awaited.add(self)
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
+        _AWAITED[self._loop].discard(self)
+        if self._over and self._task is not None and self._task.uncancel() == 0 and kind is asyncio.CancelledError:
+            raise Refused(Reason.UNAVAILABLE, "It arrived too slowly: try again later.") from None
+
+
+def _watched(loop: asyncio.AbstractEventLoop) -> set[_Patience]:
+    """Start the timer of an event loop; forget loops that have ended."""
+    for ended in [each for each in tuple(_AWAITED) if each.is_closed()]:  # threads may have loops of their own
+        _AWAITED.pop(ended, None)
+    _AWAITED[loop] = set()
+    loop.call_later(LOOK_EVERY, _look, loop)
+    return _AWAITED[loop]
+
+
+def _look(loop: asyncio.AbstractEventLoop) -> None:
+    """End the senders of an event loop that are too slow, and look again later unless nobody sends."""
+    awaited = _AWAITED[loop]
+    if not awaited:
+        del _AWAITED[loop]
+        return
+    for each in awaited:
+        each.end_if_over(loop.time())
+    loop.call_later(LOOK_EVERY, _look, loop)
 
 
 class Rate:
@@ -93,21 +166,21 @@ class Rate:
 
 
 class InFlight:
-    """A limit for the number of requests in flight."""
+    """A limit for the number of requests in flight; another thread may change `most`.
+
+    A request is counted in a `with` block, and refused if there are too many.
+    """
 
     def __init__(self, most: int) -> None:
-        self._free = most
+        self.most, self._number = most, 0
 
-    @contextmanager
-    def one(self) -> Iterator[None]:
-        """Count one request while it is in flight; refuse it if there are too many."""
-        if self._free < 1:
+    def __enter__(self) -> None:
+        if self._number >= self.most:
             raise Refused(Reason.TOO_MANY_REQUESTS)
-        self._free -= 1
-        try:
-            yield
-        finally:
-            self._free += 1
+        self._number += 1
+
+    def __exit__(self, *_: object) -> None:
+        self._number -= 1
 
 
 _HEADERS = {
@@ -132,6 +205,7 @@ def problem(refused: Refused) -> Response:
         "status": reason.status.value,
         "detail": refused.detail or reason.meaning,
         "reason": reason.value,
+        **({} if refused.server_time is None else {"server_time": refused.server_time}),
     }
     return _answer(document, reason.status, _HEADERS.get(reason))
 
@@ -177,10 +251,16 @@ class Unexpected:
         try:
             await self._app(scope, receive, sending)
         except Exception as error:
-            log_error("unexpected error", error)
+            answer = unexpected(error)
             if started:
                 raise AnswerCutShortError from None
-            await plain_problem(HTTPStatus.INTERNAL_SERVER_ERROR)(scope, receive, send)
+            await answer(scope, receive, send)
+
+
+def unexpected(error: Exception) -> Response:
+    """Log an unexpected error by its type; return an answer without data."""
+    log_error(Event.UNEXPECTED_ERROR, error)
+    return plain_problem(HTTPStatus.INTERNAL_SERVER_ERROR)
 
 
 def _answer(document: Mapping[str, object], status: HTTPStatus, headers: dict[str, str] | None) -> Response:
@@ -207,12 +287,12 @@ def application(routes: Sequence[Route], *, lifespan: Lifespan, around: Sequence
 
 
 @contextmanager
-def starting(name: str) -> Iterator[None]:
+def starting() -> Iterator[None]:
     """Log why a server cannot start; uvicorn would only report that it did not."""
     try:
         yield
     except Exception as error:
-        log_error(f"the {name} cannot start", error)
+        log_error(Event.CANNOT_START, error)
         raise
 
 
@@ -221,8 +301,13 @@ def asking_the_store() -> Iterator[None]:
     """Refuse requests with 503 while the store does not answer."""
     try:
         yield
-    except Refused:
-        raise
     except DataError as error:
-        log_error("the store does not answer", error)
-        raise Refused(Reason.UNAVAILABLE, "The store does not answer: try again later.") from None
+        raise refusal_of(error) from None
+
+
+def refusal_of(error: DataError) -> Refused:
+    """The refusal that answers an error: itself, or 503 after an error of the store, which is logged."""
+    if isinstance(error, Refused):
+        return error
+    log_error(Event.STORE_FAILED, error)
+    return Refused(Reason.UNAVAILABLE, "The store does not answer: try again later.")

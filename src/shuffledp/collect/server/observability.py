@@ -1,11 +1,15 @@
-"""Logs, metrics and health of a server, none of which can say who sent what.
+"""Logs of a server, which cannot say who sent what.
 
-A log line is one JSON object on stderr: the name of an event, a task id and whole numbers. No field can hold an
-address, a user agent, a token or a value. Errors are logged by type and place in the code, without their message; only
-errors of other servers have a sentence, which this package writes itself. Lines carry no time: the precise time of an
-event at the first shuffler says when a person reported. Log collectors such as journald add their own.
+A log line is one JSON object on stderr: `time`, `level`, `event` (see `events`), then fields: a task id, whole numbers,
+and names that this package chose. No field can hold an address, a user agent, a token or a value. Errors are logged by
+type and place in the code, without their message; only errors of other servers have a sentence, which this package
+writes itself.
 
-Metrics are counts per task and reason in the Prometheus text format.
+`time` is the full hour (UTC). Some lines are written when one report arrives, such as the one that completes a batch,
+and must not say when a person reported. An hour is what a report itself says about its time by default; lines about a
+task whose reports say less are rounded as its reports are. So a line adds nothing to what the server learns. Log
+collectors such as journald add a precise time of their own, unless that is turned off. Lines of the same kind are
+limited: a flood of them would say when each report arrived, and fill the disk.
 """
 
 from __future__ import annotations
@@ -13,21 +17,42 @@ from __future__ import annotations
 import json
 import logging
 import sys
+import threading
+import time
 import traceback
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable
+from datetime import UTC, datetime
+from enum import StrEnum
 from pathlib import PurePath
 
-from prometheus_client import CollectorRegistry, generate_latest
-from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
-from prometheus_client.registry import Collector
-from starlette.responses import JSONResponse, Response
-
-from shuffledp.collect.reasons import Reason, Refused
-from shuffledp.formatting import counted
+from shuffledp.collect.server.events import Event
 
 Fields = dict[str, str | int]
 
+TIME_PRECISION = 3600
+"""Seconds to which the times of log lines are rounded down, at least."""
+
+_precisions: dict[str, int] = {}
+"""Seconds for lines about tasks whose reports have a coarser time, by the id in the line; never evicted."""
+
+_WINDOW = 60.0
+"""Seconds in which lines of the same kind are limited."""
+
+_MOST_LINES = {logging.INFO: 30, logging.WARNING: 1, logging.ERROR: 1}
+"""Lines of one kind within a window: an error that repeats says nothing new, batches are few."""
+
 _LIBRARIES = ("uvicorn", "uvicorn.error", "uvicorn.access", "uvicorn.asgi", "httpx", "httpcore", "asyncio")
+
+
+def round_times(task: bytes, precision: int) -> None:
+    """Round the times of lines about a task as its reports do, to this number of seconds."""
+    if precision > TIME_PRECISION:
+        _precisions[task.hex()] = precision
+
+
+def rounded_time(seconds: float, precision: int = TIME_PRECISION) -> str:
+    """A time in seconds since 1970, rounded down, as ISO 8601."""
+    return datetime.fromtimestamp(seconds - seconds % precision, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
 class JsonFormatter(logging.Formatter):
@@ -40,12 +65,55 @@ class JsonFormatter(logging.Formatter):
     def format(self, record: logging.LogRecord) -> str:
         """Return the line."""
         fields: Fields | None = getattr(record, "fields", None)
+        event = Event.LIBRARY_MESSAGE if fields is None else record.getMessage()
         if fields is None:
-            error = record.exc_info[1] if record.exc_info else None
-            line: Fields = {"event": f"server {record.levelname.lower()}", **_error_fields(error)}
-        else:
-            line = {"event": record.getMessage(), **fields}
+            fields = _error_fields(record.exc_info[1] if record.exc_info else None)
+        suppressed: int = getattr(record, "suppressed", 0)
+        line: Fields = {
+            "time": rounded_time(record.created, _precisions.get(str(fields.get("task")), TIME_PRECISION)),
+            "level": record.levelname.lower(),
+            "event": event,
+            **fields,
+            **({"suppressed": suppressed} if suppressed else {}),
+        }
         return json.dumps(line)
+
+
+class RateLimit(logging.Filter):
+    """Limit the lines of one kind: the same event, level, task and reason.
+
+    The first line after a pause says how many were left out (`suppressed`).
+    """
+
+    def __init__(self, *, clock: Callable[[], float] = time.monotonic) -> None:
+        super().__init__()
+        self._clock, self._guard = clock, threading.Lock()
+        self._windows: dict[tuple[object, ...], tuple[float, int]] = {}
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        """Whether a record is written; count it otherwise."""
+        fields: Fields | None = getattr(record, "fields", None)
+        event = "" if fields is None else record.getMessage()
+        kind = (record.levelno, event, *((fields or {}).get(name) for name in _KIND))
+        now = self._clock()
+        with self._guard:
+            begun, lines = self._windows.get(kind, (now, 0))
+            over = now - begun >= _WINDOW
+            most = _MOST_LINES.get(record.levelno, 1)
+            if not over and lines >= most:
+                self._windows[kind] = begun, lines + 1
+                return False
+            self._windows[kind] = (now, 1) if over else (begun, lines + 1)
+        record.suppressed = max(0, lines - most) if over else 0
+        return True
+
+    def reset(self) -> None:
+        """Forget all lines."""
+        with self._guard:
+            self._windows.clear()
+
+
+_KIND = ("task", "reason", "error", "place")
 
 
 class StderrHandler(logging.Handler):
@@ -54,6 +122,7 @@ class StderrHandler(logging.Handler):
     def __init__(self, level: int = logging.NOTSET) -> None:
         super().__init__(level)
         self.setFormatter(JsonFormatter())
+        self.addFilter(LIMIT)
 
     def emit(self, record: logging.LogRecord) -> None:
         """Write one line; the work that it is about goes on if stderr is closed."""
@@ -63,6 +132,9 @@ class StderrHandler(logging.Handler):
         except (OSError, ValueError):
             pass
 
+
+LIMIT = RateLimit()
+"""The limit of this process."""
 
 _LOGGER = logging.getLogger("shuffledp.server")
 _LOGGER.addHandler(StderrHandler())
@@ -79,23 +151,32 @@ def quiet_libraries() -> None:
         logger.setLevel(logging.ERROR)
 
 
-def log(event: str, *, task: bytes | None = None, **numbers: int) -> None:
+def log(event: Event, *, task: bytes | None = None, level: int = logging.INFO, **numbers: int) -> None:
     """Log an event with whole numbers."""
     fields = {name: int(number) for name, number in numbers.items()}
-    _LOGGER.info("%s", event, extra={"fields": _task_field(task) | fields})
+    _LOGGER.log(level, "%s", event, extra={"fields": _task_field(task) | fields})
 
 
 def log_error(
-    event: str, error: BaseException, *, task: bytes | None = None, why: str | None = None, **numbers: int
+    event: Event,
+    error: BaseException,
+    *,
+    task: bytes | None = None,
+    why: str | None = None,
+    level: int = logging.ERROR,
+    **numbers: int,
 ) -> None:
-    """Log an error by its type and place in the code; `why` is a sentence that is known to contain no data."""
+    """Log an error by its type, its reason if it has one, and its place in the code.
+
+    `why` is a sentence that is known to contain no data.
+    """
     fields = _error_fields(error) | ({} if why is None else {"why": why}) | _task_field(task) | numbers
-    _LOGGER.error("%s", event, extra={"fields": fields})
+    _LOGGER.log(level, "%s", event, extra={"fields": fields})
 
 
 def log_ready(address: str) -> None:
     """Log the address at which this server answers."""
-    _LOGGER.info("ready", extra={"fields": {"address": address}})
+    _LOGGER.info("%s", Event.READY, extra={"fields": {"address": address}})
 
 
 def _task_field(task: bytes | None) -> Fields:
@@ -103,81 +184,12 @@ def _task_field(task: bytes | None) -> Fields:
 
 
 def _error_fields(error: BaseException | None) -> Fields:
+    """The type of an error, its reason if that is a name from a fixed list, and its place."""
     if error is None:
         return {}
     fields: Fields = {"error": type(error).__name__}
+    if isinstance(reason := getattr(error, "reason", getattr(error, "fault", None)), StrEnum):
+        fields["reason"] = reason.value
     if places := traceback.extract_tb(error.__traceback__):
         fields["place"] = f"{PurePath(places[-1].filename).name}:{places[-1].lineno}"
     return fields
-
-
-CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
-
-
-def gauge(name: str, meaning: str, by_task: Mapping[str, float]) -> Metric:
-    """A value per task that goes up and down."""
-    family = GaugeMetricFamily(name, meaning, labels=["task"])
-    for task, number in by_task.items():
-        family.add_metric([task], number)
-    return family
-
-
-def counter(name: str, meaning: str, by_task: Mapping[str, float]) -> Metric:
-    """A value per task that only grows."""
-    family = CounterMetricFamily(name, meaning, labels=["task"])
-    for task, number in by_task.items():
-        family.add_metric([task], number)
-    return family
-
-
-def refusals(name: str, meaning: str, by_task: Mapping[str, Mapping[str, int]]) -> Metric:
-    """The number of refusals per task and reason."""
-    family = CounterMetricFamily(name, meaning, labels=["task", "reason"])
-    for task, reasons in by_task.items():
-        for reason, number in reasons.items():
-            family.add_metric([task, reason], number)
-    return family
-
-
-def process_counter(name: str, meaning: str, number: int) -> Metric:
-    """A value that only grows, of the process that answers."""
-    family = CounterMetricFamily(name, meaning)
-    family.add_metric([], number)
-    return family
-
-
-class _Fixed(Collector):
-    def __init__(self, families: Iterable[Metric]) -> None:
-        self._families = list(families)
-
-    def collect(self) -> Iterable[Metric]:
-        return self._families
-
-
-def metrics_response(families: Iterable[Metric]) -> Response:
-    """The page that Prometheus scrapes."""
-    registry = CollectorRegistry()
-    registry.register(_Fixed(families))
-    return Response(generate_latest(registry), media_type=CONTENT_TYPE)
-
-
-def health_response(*, working: bool, problems: Mapping[str, Sequence[str]]) -> Response:
-    """The answer of a server whose store has answered; refused unless its background threads run as well.
-
-    The problems of tasks, which `status` shows too, do not make a server unhealthy: restarting it would not help.
-    """
-    if not working:
-        raise Refused(Reason.UNAVAILABLE, "A background thread of this server has ended.")
-    listed = {task: list(words) for task, words in problems.items() if words}
-    return JSONResponse({"state": "problems", "problems": listed} if listed else {"state": "ok"})
-
-
-def replay_problem(refused: Mapping[str, int]) -> list[str]:
-    """A public sentence if messages of earlier batches came again."""
-    number = refused.get(Reason.REPLAYED.value, 0)
-    if not number:
-        return []
-    return [
-        f"{counted(number, 'message')} had been in an earlier batch and {'was' if number == 1 else 'were'} dropped. "
-        "Was the store of a server before this one restored from a backup, or does that server replay messages?"
-    ]

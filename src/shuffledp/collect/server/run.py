@@ -9,6 +9,7 @@ waits for the workers. Workers stop when their parent is gone. One of them runs 
 from __future__ import annotations
 
 import fcntl
+import logging
 import multiprocessing
 import os
 import signal
@@ -28,6 +29,7 @@ from starlette.types import ASGIApp
 from uvicorn.config import STARTUP_FAILURE
 from uvicorn.supervisors import Multiprocess
 
+from shuffledp.collect.server.events import Event
 from shuffledp.collect.server.observability import log, log_error, log_ready, quiet_libraries
 from shuffledp.errors import DataError, ParameterError
 
@@ -96,18 +98,31 @@ def serve(
             Server(config_of(make_app(True), certificate), lambda: log_ready(address)).run([listener])
         else:
             _serve_with_workers(make_app, listener, address, workers=workers, certificate=certificate)
-    log("stopped")
+    log(Event.STOPPED)
 
 
 def _serve_with_workers(
     make_app: MakeApp, listener: socket.socket, address: str, *, workers: int, certificate: Certificate | None
 ) -> None:
-    with tempfile.NamedTemporaryFile(prefix="shuffledp-") as lock:
-        config = config_of(_WorkerApp(make_app, Path(lock.name)), certificate, workers=workers)
+    with shared_folder() as folder:
+        (lock := folder / "background").touch(mode=0o600)
+        config = config_of(_WorkerApp(make_app, lock), certificate, workers=workers)
         supervisor = Supervisor(config, listener, lambda: log_ready(address))
         supervisor.run()
     if any(process.exitcode == STARTUP_FAILURE for process in supervisor.processes):
         raise DataError("a worker process could not start: the log lines above say why")
+
+
+@contextmanager
+def shared_folder() -> Iterator[Path]:
+    """A temporary folder for all processes of a server, until the end of the `with`."""
+    with tempfile.TemporaryDirectory(prefix="shuffledp-") as folder:
+        held = os.open(folder, os.O_RDONLY)
+        try:
+            fcntl.flock(held, fcntl.LOCK_SH)  # systemd-tmpfiles deletes old folders of /tmp, except locked ones
+            yield Path(folder)
+        finally:
+            os.close(held)
 
 
 @contextmanager
@@ -120,10 +135,17 @@ def listening(host: str, port: int) -> Iterator[socket.socket]:
         listener = socket.create_server((host, port), family=family, backlog=_BACKLOG)
     except OSError as error:
         raise ParameterError(
-            f"cannot listen at port {port} of {host}: {error.strerror}; choose another port, or 0 for a free one"
+            f"cannot listen at port {port} of {host}: {_cause(error)}; choose another port, or 0 for a free one"
         ) from None
     with listener:
         yield listener
+
+
+def _cause(error: OSError) -> str:
+    """The cause in a few words; the message of `create_server` repeats the address."""
+    if error.errno is None or error.errno < 0:  # a number of getaddrinfo
+        return "the host name cannot be resolved"
+    return os.strerror(error.errno)
 
 
 def address_of(listener: socket.socket, host: str, *, tls: bool) -> str:
@@ -202,7 +224,7 @@ class Supervisor(Multiprocess):
         super().keep_subprocess_alive()
         for number, (old, new) in enumerate(zip(before, self.processes, strict=True)):
             if old is not new:
-                log("process ended and is started again", number=number, code=old.exitcode or 0)
+                log(Event.PROCESS_RESTARTED, level=logging.WARNING, number=number, code=old.exitcode or 0)
         if not self._is_ready and all(process.is_ready(_HUNG) for process in self.processes):
             self._is_ready = True
             self._ready()
@@ -233,7 +255,7 @@ class _WorkerApp:
         try:
             return self.make_app(_lock(self.lock))
         except Exception as error:
-            log_error("the worker process cannot start", error)
+            log_error(Event.CANNOT_START, error)
             sys.exit(STARTUP_FAILURE)
 
 

@@ -8,11 +8,12 @@ looked at less and less often, at first as often as the open one, and never less
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterable, Sequence
-from typing import TypeVar
+from collections.abc import Callable, Sequence
 
+from shuffledp.collect.server.background import StoppedError, Work
+from shuffledp.collect.server.events import Event
 from shuffledp.collect.server.observability import log_error
-from shuffledp.collect.server.pull import LONGEST_BACK_OFF, StoppedError, Work
+from shuffledp.collect.server.task_health import LONGEST_BACK_OFF
 from shuffledp.collect.task import Phase, Task
 
 _SHARE = 0.05
@@ -22,8 +23,8 @@ _SHARE = 0.05
 class SeriesWork:
     """The work on the rounds of one series, each begun when it opens.
 
-    `begin` makes the work on a round, once; `clock` gives seconds since 1970 and `every` the pause between looks at the
-    open round. An error in one round delays only that round.
+    `begin` makes the work on a round; `clock` gives seconds since 1970 and `every` the pause between looks at the open
+    round. An error in one round delays only that round; if its work could not begin, the next step begins it.
     """
 
     def __init__(
@@ -31,14 +32,15 @@ class SeriesWork:
     ) -> None:
         self._begin, self._every, self._clock = begin, every, clock
         self._waiting = sorted(tasks, key=lambda task: task.opens, reverse=True)
+        self._opened: list[Task] = []
         self._begun: list[_Round] = []
 
     def step(self, stopping: threading.Event) -> bool:
         """Take a step of every round that is due; return whether there was anything to do."""
         now = self._clock()
         while self._waiting and self._waiting[-1].phase(now) is not Phase.BEFORE:
-            task = self._waiting.pop()
-            self._begun.append(_Round(task, self._begin(task)))
+            self._opened.append(self._waiting.pop())
+        self._opened = [task for task in self._opened if not self._begins(task)]
         worked = False
         for each in self._begun:
             if stopping.is_set():
@@ -46,6 +48,15 @@ class SeriesWork:
             if each.due <= now:
                 worked = self._step(each, now, stopping) or worked
         return worked
+
+    def _begins(self, task: Task) -> bool:
+        """Begin the work on a round; return whether that succeeded."""
+        try:
+            self._begun.append(_Round(task, self._begin(task)))
+        except Exception as error:  # such as a store that does not answer now
+            log_error(Event.BACKGROUND_FAILED, error, task=task.id)
+            return False
+        return True
 
     def _step(self, each: _Round, now: float, stopping: threading.Event) -> bool:
         closed_for = max(0.0, now - each.task.closes.timestamp())
@@ -55,7 +66,7 @@ class SeriesWork:
         except StoppedError:
             raise
         except Exception as error:  # of this round only: the others go on
-            log_error("background work failed", error, task=each.task.id)
+            log_error(Event.BACKGROUND_FAILED, error, task=each.task.id)
             worked = False
         each.due = 0.0 if worked else now + (pause if closed_for else 0.0)
         return worked
@@ -64,15 +75,3 @@ class SeriesWork:
 class _Round:
     def __init__(self, task: Task, work: Work) -> None:
         self.task, self.work, self.due = task, work, 0.0
-
-
-Item = TypeVar("Item")
-
-
-def grouped_by_series(items: Iterable[Item], task_of: Callable[[Item], Task]) -> list[list[Item]]:
-    """Group what belongs to the same series, in the order of the first of each; a single task is alone."""
-    groups: dict[str, list[Item]] = {}
-    for item in items:
-        task = task_of(item)
-        groups.setdefault(task.name if task.series is None else task.series.id, []).append(item)
-    return list(groups.values())

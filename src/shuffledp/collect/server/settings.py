@@ -2,52 +2,97 @@
 
 from __future__ import annotations
 
+import logging
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
 from pathlib import Path
-from urllib.parse import urlsplit
 
 from shuffledp.collect.crypto.keys import KeyPair, read_key, read_word
+from shuffledp.collect.reaching import check_server_address
+from shuffledp.collect.server.auth import NO_OPERATORS, Accepted
+from shuffledp.collect.server.events import Event
 from shuffledp.collect.server.observability import log
-from shuffledp.collect.server.pull import Upstream
+from shuffledp.collect.server.pull import BatchSource
+from shuffledp.collect.server.upstream import Upstream
+from shuffledp.collect.store import AdministeredFiles, FileState
 from shuffledp.collect.task import Phase, Series, Task, read_task_or_series
 from shuffledp.collect.task.series import tasks_of
-from shuffledp.errors import BrokenPromiseError, ParameterError
+from shuffledp.errors import BrokenPromiseError, ParameterError, TaskError
 
 
-def read_tasks(paths: Sequence[Path]) -> tuple[list[Task], list[Series]]:
-    """Read files of tasks and series, which must be of different tasks; return all tasks, and the series.
+class StartFiles:
+    """The files that a server is started with, without those that an operator has removed.
 
-    The tasks of a series are those of all its rounds.
+    `tasks` has the rounds of all series. `states` are those of the files in the store.
     """
-    if not paths:
-        raise ParameterError("task must name at least one task file, got none")
-    asked = [read_task_or_series(path) for path in paths]
-    series = [one for one in asked if isinstance(one, Series)]
-    tasks = [task for one in asked for task in tasks_of(one)]
-    if len({task.id for task in tasks}) < len(tasks):
-        raise ParameterError("task must name each task once, got the same task twice")
-    return tasks, series
 
+    def __init__(self, asked: Sequence[Task | Series], states: Mapping[bytes, FileState]) -> None:
+        self._states = states
+        left = [one for one in asked if states.get(one.id) is not FileState.REMOVED]
+        self.series = [one for one in left if isinstance(one, Series)]
+        self.tasks = [task for one in left for task in tasks_of(one)]
+
+    def is_over(self, task: Task) -> bool:
+        """Whether a task accepts no report any more, so that its key may have been destroyed."""
+        files = [task.id] if task.series is None else [task.id, bytes.fromhex(task.series.id)]
+        ended = any(self._states.get(each) in (FileState.CLOSED, FileState.REMOVED) for each in files)
+        return ended or task.phase(time.time()) is Phase.CLOSED
+
+
+def read_files(paths: Sequence[Path], *, operators: Accepted) -> list[Task | Series]:
+    """Read files of tasks and series, and folders of them, of different tasks.
+
+    Only a server with an operator, who can add tasks, needs none.
+    """
+    files = [file for path in paths for file in (sorted(path.glob(TASK_FILES)) if path.is_dir() else [path])]
+    if not files and not operators.hashes:
+        folders = f" in the folder {paths[0]}" if paths else ""
+        raise ParameterError(
+            f"task must name at least one task file, got none{folders}; an operator can add tasks later"
+        )
+    asked = [read_task_or_series(file) for file in files]
+    ids = [task.id for one in asked for task in tasks_of(one)]
+    if len(set(ids)) < len(ids):
+        raise ParameterError("task must name each task once, got the same task twice")
+    return asked
+
+
+TASK_FILES = "*.json"
+"""The names of tasks and series in a folder of tasks."""
 
 KEY_FILES, PUBLIC_KEYS = "*.key", "public.txt"
 """The names of the private keys in a folder of keys, and of the list of their public keys."""
 
 
-def read_keys(paths: Sequence[Path]) -> list[KeyPair]:
-    """Read key files, and all keys in folders: a server of a series may have one key for each round."""
+def read_keys(paths: Sequence[Path], *, operators: Accepted = NO_OPERATORS) -> list[KeyPair]:
+    """Read key files, and all keys in folders: a server of a series may have one key for each round.
+
+    A folder may be empty if the server has an operator: keys arrive before tasks are added.
+    """
     files: list[Path] = []
     for path in paths:
         found = sorted(path.glob(KEY_FILES)) if path.is_dir() else [path]
-        if not found:
+        if not found and not operators.hashes:
             raise ParameterError(f"key must be a key file or a folder of files {KEY_FILES}, got the folder {path}")
         files += found
     return [read_key(file) for file in files]
 
 
-def is_closed_round(task: Task) -> bool:
-    """Whether a task is a round that is closed, so that its key may have been destroyed."""
-    return task.series is not None and task.phase(time.time()) is Phase.CLOSED
+def read_operators(texts: Sequence[str], others: Accepted) -> Accepted:
+    """Parse the hashes of operators' tokens, which must not be those of other servers."""
+    operators = Accepted.of(texts, name="operator")
+    if set(operators.hashes) & set(others.hashes):
+        raise ParameterError(
+            "operator must be the hash of another token than that of a server: a server that fetches batches could act "
+            "as an operator"
+        )
+    return operators
+
+
+def never(task: Task) -> bool:
+    """Say of no task that it is over: each needs its key."""
+    return False
 
 
 def check_guarantees(tasks: Iterable[Task], series: Iterable[Series]) -> None:
@@ -68,12 +113,57 @@ def check_guarantee(task: Task | Series) -> None:
         raise BrokenPromiseError(f"the task {task.name[:16]} cannot be served: {error}; create it again") from None
 
 
-def upstream_at(address: str, token: Path) -> Upstream:
-    """The server at an address, which knows the hash of the token in a file."""
-    parts = urlsplit(address)
-    if parts.scheme not in ("http", "https") or not parts.hostname:
-        raise ParameterError(f"upstream must be an address such as https://host:port, got {address!r:.80}")
-    return Upstream(address, read_word(token))
+def check_stored_files(files: AdministeredFiles, *, known: Iterable[Task | Series]) -> list[Task]:
+    """Refuse to start with a file in the store, other than the known ones, that gives less privacy than it claims.
+
+    Return the tasks of these files.
+    """
+    ids = {one.id for one in known}
+    left = [key for key, state in files.states().items() if state is not FileState.REMOVED and key not in ids]
+    stored = [read_task_or_series(files.content(key)) for key in left]
+    for one in stored:
+        check_guarantee(one)
+    return [task for one in stored for task in tasks_of(one)]
+
+
+@contextmanager
+def closed_on_error(store: AbstractContextManager[object]) -> Iterator[None]:
+    """Close a store if the settings that need it cannot be read."""
+    with ExitStack() as stack:
+        stack.enter_context(store)
+        yield
+        stack.pop_all()
+
+
+class Upstreams:
+    """The servers upstream by address; tasks that come from the same one share its connections."""
+
+    def __init__(self) -> None:
+        self._known: dict[str, Upstream] = {}
+
+    @property
+    def addresses(self) -> set[str]:
+        """The addresses at which a token is shown."""
+        return set(self._known)
+
+    def at(self, address: str, token: Path) -> Upstream:
+        """The server at an address, which knows the hash of the token in a file."""
+        if address not in self._known:
+            check_server_address(address, "upstream")
+            self._known[address] = Upstream(address, read_word(token))
+        return self._known[address]
+
+    def close(self) -> None:
+        """Close all connections."""
+        for each in self._known.values():
+            each.close()
+
+
+def close_connections(upstreams: Upstreams | None, sources: Iterable[BatchSource | None]) -> None:
+    """Close the connections to servers upstream; tasks share them unless their settings were made by hand."""
+    for each in sources if upstreams is None else [upstreams]:
+        if each is not None:
+            each.close()
 
 
 def check_one_upstream(addresses: Iterable[str]) -> None:
@@ -85,6 +175,27 @@ def check_one_upstream(addresses: Iterable[str]) -> None:
         )
 
 
+def check_known_upstream(addresses: Iterable[str], known: Collection[str]) -> None:
+    """Refuse a server upstream of added tasks that is not that of earlier ones: the author of a task could learn the
+    token, and acknowledge batches in place of this server.
+    """
+    for address in addresses:
+        if known and address not in known:
+            raise ParameterError(
+                "the previous shuffler of the task must be that of earlier tasks, since it learns the token, got "
+                f"{address}: if it has moved, start this server again with its new address as upstream"
+            )
+
+
+def stored_tasks(files: AdministeredFiles) -> list[Task]:
+    """The tasks of all files in a store, also of removed ones; without those that only a later version can read."""
+    found: list[Task] = []
+    for key in files.states():
+        with suppress(TaskError):
+            found += tasks_of(read_task_or_series(files.content(key)))
+    return found
+
+
 def warn_of_shared_keys(keys: Iterable[tuple[Task, KeyPair]]) -> None:
     """Log that several tasks share a key: once it is destroyed with one task, the others cannot be opened.
 
@@ -92,4 +203,4 @@ def warn_of_shared_keys(keys: Iterable[tuple[Task, KeyPair]]) -> None:
     """
     used = {(task.name if task.series is None else task.series.id, key.public) for task, key in keys}
     if len({public for _, public in used}) < len(used):
-        log("one key is used by several tasks: make a key for each task, since a key is destroyed with its task")
+        log(Event.KEY_SHARED, level=logging.WARNING)

@@ -21,6 +21,8 @@ from typing import Protocol
 from shuffledp.collect.crypto.keys import KeyPair
 from shuffledp.collect.reasons import Reason, Refused
 from shuffledp.collect.server.auth import Accepted, hash_of
+from shuffledp.collect.server.events import Event
+from shuffledp.collect.server.key_watch import KEY_GONE
 from shuffledp.collect.server.observability import log_error
 from shuffledp.collect.store import Arrival, Outcome, ReportStore, Standing
 from shuffledp.collect.task import Phase, Task
@@ -44,9 +46,13 @@ class OpenAdmission:
 
 @dataclass(frozen=True)
 class SharedSecret:
-    """Everybody who knows the secret may send reports, without a limit."""
+    """Everybody who knows the secret may send reports, without a limit.
+
+    `until_own`: the secret is that of the server, which holds for a task that an operator added until it has its own.
+    """
 
     secret: Accepted
+    until_own: bool = False
 
     def spends(self, token: str | None) -> None:
         """Accept reports with the secret."""
@@ -83,13 +89,13 @@ class GroupCommit:
         self._working: asyncio.Task[None] | None = None
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="commits")
 
-    async def add(self, arrival: Arrival) -> Outcome:
-        """Return the outcome once the arrival is durable; refuse it if it could not be written."""
+    def add(self, arrival: Arrival) -> asyncio.Future[Outcome]:
+        """Return a future with the outcome once the arrival is durable; it is refused if it could not be written."""
         outcome: asyncio.Future[Outcome] = asyncio.get_running_loop().create_future()
         self._waiting.append((arrival, outcome))
         if self._working is None or self._working.done():
             self._working = asyncio.create_task(self._commit_all())
-        return await outcome
+        return outcome
 
     async def close(self) -> None:
         """Wait for all arrivals."""
@@ -115,7 +121,7 @@ class GroupCommit:
         try:
             outcomes = await loop.run_in_executor(self._thread, self._add, arrivals)
         except Exception as error:  # whatever it is, nothing is acknowledged
-            log_error("reports could not be stored", error, reports=len(arrivals))
+            log_error(Event.REPORTS_NOT_STORED, error, reports=len(arrivals))
             for _, waiting in group:
                 if not waiting.done():
                     waiting.set_exception(Refused(Reason.UNAVAILABLE))
@@ -188,22 +194,31 @@ class Ingestion:
     def __init__(
         self, task: Task, key: KeyPair, admission: Admission, commits: GroupCommit, *, clock: Callable[[], float]
     ) -> None:
-        self._task, self._key, self._admission = task, key, admission
+        self._task, self._key, self.admission = task, key, admission
         self._commits, self._clock = commits, clock
+        self.closed_early = False
+        """Whether an operator has closed the task."""
 
     def check_open(self) -> None:
-        """Refuse reports outside the task's opening hours, before anything of them is read."""
-        phase = self._task.phase(self._clock())
-        if phase is not Phase.OPEN:
-            raise Refused(Reason.NOT_YET_OPEN if phase is Phase.BEFORE else Reason.CLOSED)
+        """Refuse reports outside the task's opening hours, and while there is no key; before and after one is read."""
+        now = self._clock()
+        phase = Phase.CLOSED if self.closed_early else self._task.phase(now)
+        if phase is Phase.BEFORE:
+            raise Refused(Reason.NOT_YET_OPEN, server_time=self._task.time_step(now))
+        if phase is Phase.CLOSED:
+            raise Refused(Reason.CLOSED)
+        if self._key.destroyed:  # not `closed`, which ends a report: the file of the key may come back
+            raise Refused(Reason.UNAVAILABLE, KEY_GONE)
 
     async def ingest(self, sealed: bytes, token: str | None) -> None:
-        """Return when the report is durable, from now or from an earlier request; otherwise refuse it."""
-        self.check_open()
-        spent = self._admission.spends(token)
+        """Return when the report is durable, from now or from an earlier request; otherwise refuse it.
+
+        Call `check_open` first.
+        """
+        spent = self.admission.spends(token)
         opened = open_report(self._task, sealed, self._key)
         if opened.time not in self._task.report_times(self._clock()):
-            raise Refused(Reason.WRONG_TIME)
+            raise Refused(Reason.WRONG_TIME, server_time=self._task.time_step(self._clock()))
         outcome = await self._commits.add(_arrival(self._task, opened, spent))
         if outcome in _REFUSED:
             raise Refused(_REFUSED[outcome])

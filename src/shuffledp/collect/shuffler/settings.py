@@ -5,25 +5,32 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cache
 from pathlib import Path
 
 from shuffledp.collect.crypto.keys import KeyPair, read_word
-from shuffledp.collect.server.auth import Accepted, hash_of, read_hash
+from shuffledp.collect.server.auth import NO_OPERATORS, PAUSE_AFTER_WRONG, Accepted, hash_of, read_hashes
 from shuffledp.collect.server.pull import BatchSource
 from shuffledp.collect.server.settings import (
+    StartFiles,
+    Upstreams,
     check_guarantees,
+    check_known_upstream,
     check_one_upstream,
-    is_closed_round,
+    check_stored_files,
+    close_connections,
+    closed_on_error,
+    never,
+    read_files,
     read_keys,
-    read_tasks,
-    upstream_at,
+    read_operators,
     warn_of_shared_keys,
 )
 from shuffledp.collect.shuffler.ingest import Admission, OneTimeTokens, OpenAdmission, SharedSecret
 from shuffledp.collect.store import ReportStore, open_report_store
 from shuffledp.collect.task import Series, Task
-from shuffledp.errors import DataError, ParameterError
+from shuffledp.collect.task.series import tasks_of
+from shuffledp.collect.web.sessions import Sessions
+from shuffledp.errors import ParameterError
 
 LOOKS_EVERY = 0.5
 """Seconds between looks for a complete batch, or one that is ready upstream: mixing one takes far longer."""
@@ -53,6 +60,84 @@ class Served:
 
 
 @dataclass(frozen=True, kw_only=True)
+class TaskOptions:
+    """What this shuffler needs for tasks: files that are read again for each task that is added.
+
+    Its keys, the address and token for the shuffler before this one, and the shared secret. All tasks come from one
+    server, whose connections are shared.
+    """
+
+    key: Sequence[Path]
+    upstream: str | None = None
+    token: Path | None = None
+    secret: Path | None = None
+    workers: int = 1
+    operators: Accepted = NO_OPERATORS
+    upstreams: Upstreams = field(default_factory=Upstreams, repr=False)
+
+    def served(
+        self,
+        tasks: Sequence[Task],
+        others: Sequence[Served] = (),
+        *,
+        earlier: Sequence[Task] = (),
+        added: bool = False,
+        is_over: Callable[[Task], bool] = never,
+    ) -> list[Served]:
+        """Return the tasks that can be served beside others; raise an error if one of them cannot be.
+
+        The shared secret of a task that is `added` may come later. Tasks that are over and whose keys were destroyed
+        are left out. `earlier` tasks, which may be removed, say to which shuffler the token belongs.
+        """
+        held = {each.public: each for each in read_keys(self.key, operators=self.operators)}
+        places = [(each, *_place(each, held)) for each in tasks if _is_held(each, held) or not is_over(each)]
+        later = [(each, at) for each, at, _ in places if at]
+        if later and self.workers > 1:
+            raise ParameterError(
+                f"workers must be 1 for a later shuffler, which ingests no reports, got {self.workers}"
+            )
+        known = {_before(each.task, each.position, self.upstream) for each in others if each.position}
+        check_one_upstream([*known, *(_before(each, at, self.upstream) for each, at in later)])
+        for position in {at for _, at in later}:
+            new = {_before(each, at, self.upstream) for each, at in later if at == position}
+            check_known_upstream(new, self._known_before(earlier, held, otherwise=position))
+        found = [
+            Served(task=each, position=0, key=own, admission=_admission(each, self.secret, added=added))
+            if at == 0
+            else Served(task=each, position=at, key=own, upstream=self._source(_before(each, at, self.upstream), at))
+            for each, at, own in places
+        ]
+        check_one_next_server([*others, *found])
+        return found
+
+    def _known_before(self, earlier: Sequence[Task], held: Mapping[str, KeyPair], *, otherwise: int) -> set[str]:
+        """The addresses before this shuffler in earlier tasks; without a key, its position is taken as `otherwise`."""
+        found = set()
+        for task in earlier:
+            own = [position for position, place in enumerate(task.shufflers) if place.key in held]
+            positions = own or [min(otherwise, len(task.shufflers) - 1)]
+            found |= {_before(task, position, self.upstream) for position in positions if position > 0}
+        return found
+
+    def _source(self, address: str, position: int) -> BatchSource:
+        if self.token is None:
+            raise ParameterError(
+                f"token is missing: the key is of shuffler {position + 1} of the task, which pulls batches from the "
+                "one before it with a token"
+            )
+        return self.upstreams.at(address, self.token)
+
+
+def check_one_next_server(served: Sequence[Served]) -> None:
+    """Refuse tasks with different next servers."""
+    if len({each.next_server for each in served}) > 1:
+        raise ParameterError(
+            "the tasks have different next servers, and the token of each opens the batches of all tasks: run one "
+            "shuffler for each next server, with a store of its own"
+        )
+
+
+@dataclass(frozen=True, kw_only=True)
 class Settings:
     """Tasks, store and limits of a shuffler.
 
@@ -66,6 +151,10 @@ class Settings:
     admission_hashes: a file with hashes of one-time tokens, which `check` adds to the store.
     clock: seconds since 1970.
     series: the series whose rounds are among the tasks.
+    unserved: tasks in no series that are over and whose keys are gone: what is left of their reports is deleted.
+    operators: hashes of the tokens of operators, who add, close and remove tasks.
+    sessions: the open sessions of operators; all processes of the server share them.
+    options: what tasks need that operators add; None if no task can be added.
     """
 
     served: Sequence[Served]
@@ -80,13 +169,14 @@ class Settings:
     every: float = LOOKS_EVERY
     clock: Callable[[], float] = time.time
     series: Sequence[Series] = ()
+    unserved: Sequence[Task] = ()
+    operators: Accepted = NO_OPERATORS
+    sessions: Sessions = field(default_factory=Sessions)
+    pause_after_wrong: float = PAUSE_AFTER_WRONG
+    options: TaskOptions | None = None
 
     def __post_init__(self) -> None:
-        if len({each.next_server for each in self.served}) > 1:
-            raise ParameterError(
-                "the tasks have different next servers, and the token of each opens the batches of all tasks: run one "
-                "shuffler for each next server, with a store of its own"
-            )
+        check_one_next_server(self.served)
 
     @classmethod
     def read(
@@ -103,53 +193,50 @@ class Settings:
         workers: int = 1,
         most_per_second: float | None = None,
         page: bool = False,
+        operator: Sequence[str] = (),
         background: bool = True,
+        sessions: Path | None = None,
     ) -> Settings:
         """Read the files that the options of the command name. Every worker process does this for itself."""
-        if not task or not key:
-            raise ParameterError("a shuffler needs at least one task and one key")
+        if not key or not (task or operator):
+            raise ParameterError("a shuffler needs at least one task and one key, or an operator and a folder of keys")
         if not next:
             raise ParameterError(
                 "next must have the hash of the token with which the next server fetches batches, got none"
             )
         if most_per_second is not None and not most_per_second > 0:
             raise ParameterError(f"most_per_second must be above 0, got {most_per_second:g}")
-        (tasks, series), keys = read_tasks(task), read_keys(key)
-        held = {each.public: each for each in keys}
-        tasks = [each for each in tasks if _is_needed(each, held)]
-        if not tasks:
-            raise ParameterError("all rounds of the series are over, and no key of them is left: nothing can be served")
-        places = [(each, *_place(each, held)) for each in tasks]
-        first = [each for each, position, _ in places if position == 0]
-        _check_needed(
-            first,
-            later=len(first) < len(tasks),
-            secret=admission_secret,
-            hashes=admission_hashes,
-            upstream=upstream or token,
-            page=page,
-            workers=workers,
-        )
-        check_one_upstream(_before(each, at, upstream) for each, at, _ in places if at)
         next_servers = Accepted.of(next, name="next")
-        upstream_of = cache(_upstream)  # all tasks come from one server: its connections are shared
-        return cls(
-            served=[
-                Served(task=each, position=0, key=own, admission=_admission(each, admission_secret))
-                if at == 0
-                else Served(
-                    task=each, position=at, key=own, upstream=upstream_of(_before(each, at, upstream), at, token)
+        operators = read_operators(operator, next_servers)
+        files = read_files(task, operators=operators)
+        options = TaskOptions(
+            key=key, upstream=upstream, token=token, secret=admission_secret, workers=workers, operators=operators
+        )
+        opened = open_report_store(store)
+        with closed_on_error(opened):
+            start = StartFiles(files, opened.files.states())
+            served = options.served(start.tasks, is_over=start.is_over)
+            if not served and not operators.hashes:
+                raise ParameterError("all tasks are over or removed, and no key of them is left: nothing can be served")
+            if not operators.hashes:
+                _check_needed(
+                    served, secret=admission_secret, hashes=admission_hashes, upstream=upstream or token, page=page
                 )
-                for each, at, own in places
-            ],
-            store=open_report_store(store),
+        named = {each.task.id for each in served} | {task.id for one in start.series for task in tasks_of(one)}
+        return cls(
+            served=served,
+            store=opened,
             next_servers=next_servers,
             page=page,
             most_per_second=most_per_second and most_per_second / workers,
             background=background,
             owns_store=True,
             admission_hashes=admission_hashes,
-            series=series,
+            series=start.series,
+            unserved=[each for each in start.tasks if each.id not in named],
+            operators=operators,
+            sessions=Sessions(file=sessions),
+            options=options,
         )
 
     def check(self) -> None:
@@ -157,25 +244,28 @@ class Settings:
         warn_of_shared_keys((each.task, each.key) for each in self.served)
         try:
             check_guarantees([each.task for each in self.served], self.series)
+            check_stored_files(
+                self.store.files, known=[*(each.task for each in self.served), *self.unserved, *self.series]
+            )
+            self.store.prepare(*(each.task for each in self.served))
             for each in self.served:
-                self.store.prepare(each.task)
                 if self.admission_hashes is not None and isinstance(each.admission, OneTimeTokens):
-                    self.store.add_admissions(each.task.id, _hashes(self.admission_hashes))
+                    self.store.add_admissions(each.task.id, read_hashes(self.admission_hashes, name="admission_hashes"))
         finally:
             self.close()
 
     def close(self) -> None:
-        """Close the connections to servers upstream, and the store if it belongs to these settings."""
-        for each in self.served:
-            if each.upstream is not None:
-                each.upstream.close()
+        """End the sessions, close the connections to servers upstream, and the store if it belongs to the settings."""
+        self.sessions.close()
+        upstreams = None if self.options is None else self.options.upstreams
+        close_connections(upstreams, [each.upstream for each in self.served])
         if self.owns_store:
             self.store.close()
 
 
-def _is_needed(task: Task, held: Mapping[str, KeyPair]) -> bool:
-    """Whether a task is served: a round that is over and whose key was destroyed is not."""
-    return any(place.key in held for place in (*task.shufflers, task.analyzer)) or not is_closed_round(task)
+def _is_held(task: Task, held: Mapping[str, KeyPair]) -> bool:
+    """Whether a key of a server of the task is there."""
+    return any(place.key in held for place in (*task.shufflers, task.analyzer))
 
 
 def _place(task: Task, held: Mapping[str, KeyPair]) -> tuple[int, KeyPair]:
@@ -200,57 +290,36 @@ def _place(task: Task, held: Mapping[str, KeyPair]) -> tuple[int, KeyPair]:
 
 
 def _check_needed(
-    first: Sequence[Task],
+    served: Sequence[Served],
     *,
-    later: bool,
     secret: Path | None,
     hashes: Path | None,
     upstream: str | Path | None,
     page: bool,
-    workers: int,
 ) -> None:
-    """Refuse options that would have no effect: `first` are the tasks of which this is the first shuffler."""
+    """Refuse options that would have no effect; with an operator, tasks may be added for which they have one."""
+    first = [each.task for each in served if each.position == 0]
     kinds = {task.admission for task in first}
     if secret is not None and "secret" not in kinds:
         raise ParameterError("admission_secret is given, but no task of this shuffler asks for a secret")
     if hashes is not None and "tokens" not in kinds:
         raise ParameterError("admission_hashes is given, but no task of this shuffler asks for one-time tokens")
-    if upstream is not None and not later:
+    if upstream is not None and len(first) == len(served):
         raise ParameterError("upstream and token are for later shufflers, but this is the first one of its tasks")
     if page and not first:
         raise ParameterError("page is for the first shuffler, to which people send reports, but this is a later one")
-    if workers > 1 and later:
-        raise ParameterError(f"workers must be 1 for a later shuffler, which ingests no reports, got {workers}")
 
 
-def _admission(task: Task, secret: Path | None) -> Admission:
+def _admission(task: Task, secret: Path | None, *, added: bool) -> Admission:
     if task.admission == "anybody":
         return OpenAdmission()
     if task.admission == "tokens":
         return OneTimeTokens()
-    if secret is None:
+    if secret is None and not added:
         raise ParameterError("admission_secret is missing: the task accepts reports only with a secret")
-    return SharedSecret(Accepted((hash_of(read_word(secret)),)))
+    return SharedSecret(Accepted(() if secret is None else (hash_of(read_word(secret)),)), until_own=added)
 
 
 def _before(task: Task, position: int, address: str | None) -> str:
     """The address of the shuffler before this one."""
     return address or task.shufflers[position - 1].address
-
-
-def _upstream(address: str, position: int, token: Path | None) -> BatchSource:
-    if token is None:
-        raise ParameterError(
-            f"token is missing: the key is of shuffler {position + 1} of the task, which pulls batches from the one "
-            "before it with a token"
-        )
-    return upstream_at(address, token)
-
-
-def _hashes(path: Path) -> list[bytes]:
-    try:
-        lines = path.read_text().split()
-    except (OSError, UnicodeDecodeError) as error:
-        reason = getattr(error, "strerror", None) or "it is not text"
-        raise DataError(f"admission_hashes: {path} cannot be read: {reason}") from None
-    return [read_hash(line, name=f"each line of {path}") for line in lines]

@@ -11,18 +11,23 @@ lose a memory of onions too; the next server notices the repeated onions.
 
 from __future__ import annotations
 
+import logging
 import tempfile
 import threading
 import time
 from collections.abc import Callable, Iterator
+from functools import partial
 
 import numpy as np
 
 from shuffledp.collect.crypto.batch import Onions, Opener, chosen, mix, spooled
 from shuffledp.collect.crypto.fingerprint import Screened, screen
 from shuffledp.collect.reasons import Reason
+from shuffledp.collect.server.background import LONGEST_PAUSE, until
+from shuffledp.collect.server.events import Event
 from shuffledp.collect.server.observability import log
-from shuffledp.collect.server.pull import BatchPuller, BatchSource, TaskHealth, until
+from shuffledp.collect.server.pull import BatchPuller, BatchSource
+from shuffledp.collect.server.task_health import TaskHealth
 from shuffledp.collect.shuffler.settings import Served
 from shuffledp.collect.store import ReportStore
 from shuffledp.collect.task import Phase, Task
@@ -33,26 +38,55 @@ LOOKS_BEFORE_HELPING = 1_200
 """Ten minutes of looking at a batch that another machine closed and has not mixed: that machine may be gone."""
 
 
-class BatchCloser:
-    """Close and mix the batches of one task at the first shuffler; several may share a store."""
+def expire(task: Task, store: ReportStore) -> None:
+    """Close the last complete batches of a task, and delete the reports that are in none; only the first call logs."""
+    before = store.standing(task.id).short_by
+    short_by = store.expire(task.id)
+    if before is None:
+        log(Event.TASK_CLOSED, task=task.id, short_by=short_by)
 
-    def __init__(self, task: Task, store: ReportStore, *, clock: Callable[[], float]) -> None:
-        self._task, self._store, self._clock = task, store, clock
+
+NOT_CLOSED = "Complete batches could not be closed: their reports wait here, and it is tried again."
+NOT_MIXED = "A batch could not be mixed: it waits here and is tried again."
+
+
+class BatchCloser:
+    """Close and mix the batches of one task at the first shuffler; several may share a store.
+
+    What fails is reported in `health` until it works again, and delays no other batch.
+    `closed_early` says whether an operator has closed the task.
+    """
+
+    def __init__(
+        self,
+        task: Task,
+        store: ReportStore,
+        *,
+        clock: Callable[[], float],
+        closed_early: Callable[[], bool] = lambda: False,
+        health: TaskHealth | None = None,
+    ) -> None:
+        self._task, self._store, self._clock, self._closed_early = task, store, clock, closed_early
+        self.health = health or TaskHealth(task.id, longest=LONGEST_PAUSE)
         self._own = set(store.closing(task.id))  # left behind by a process that was stopped or killed
         self._others: dict[bytes, int] = {}
         self._expired = False
 
     def step(self, stopping: threading.Event) -> bool:
-        """Close complete batches, expire a closed task, mix; return whether there was a batch to mix."""
+        """Close complete batches, expire a closed task, mix; return whether a batch was mixed."""
+        self.health.attempt("closing", self._close, NOT_CLOSED)
+        found = self._to_be_mixed()
+        self.health.forget_all_batches_but(found)
+        mixed = [self.health.attempt(each, partial(self._mix, each, stopping), NOT_MIXED) for each in found]
+        return any(mixed)
+
+    def _close(self) -> bool:
         while (batch_id := self._store.close_batch(self._task.id, self._task.users)) is not None:
             self._own.add(batch_id)
-            log("batch closed", task=self._task.id, people=self._task.users)
-        if not self._expired and self._task.phase(self._clock()) is Phase.CLOSED:
+            log(Event.BATCH_CLOSED, task=self._task.id, people=self._task.users)
+        if not self._expired and (self._task.phase(self._clock()) is Phase.CLOSED or self._closed_early()):
             self._expire()
-        found = self._to_be_mixed()
-        for batch_id in found:
-            self._mix(batch_id, stopping)
-        return bool(found)
+        return True
 
     def _to_be_mixed(self) -> list[bytes]:
         """The batches closed here, and those that another machine closed long ago."""
@@ -62,19 +96,19 @@ class BatchCloser:
         abandoned = {batch_id for batch_id, looks in self._others.items() if looks >= LOOKS_BEFORE_HELPING}
         return [batch_id for batch_id in found if batch_id in self._own | abandoned]
 
-    def _mix(self, batch_id: bytes, stopping: threading.Event) -> None:
+    def _mix(self, batch_id: bytes, stopping: threading.Event) -> bool:
         with mix(until(stopping, self._store.onions(batch_id)), self._task.onion_length(0)) as mixed:
             refused = {Reason.REPEATED.value: mixed.repeated} if mixed.repeated else {}
             blocks = until(stopping, mixed.blocks())
             self._store.keep_mixed(self._task.id, batch_id, mixed.number, blocks, refused)
-            log("batch mixed", task=self._task.id, messages=mixed.number, repeated=mixed.repeated)
+            log(Event.BATCH_MIXED, task=self._task.id, messages=mixed.number, repeated=mixed.repeated)
+        return True
 
     def _expire(self) -> None:
         """Close the last complete batches, and delete the reports that are in none."""
-        short_by = self._store.expire(self._task.id)
+        expire(self._task, self._store)
         self._expired = True
         self._own |= set(self._store.closing(self._task.id))
-        log("task closed", task=self._task.id, short_by=short_by)
 
 
 UPSTREAM = "The previous shuffler cannot be reached or refuses: no new batches arrive."
@@ -101,31 +135,26 @@ class BatchMixer:
     ) -> None:
         self._task, self._position = served.task, served.position
         self._store, self._processes = store, processes
-        self._layer = layer_of(served.task, served.key)
-        self._health = TaskHealth(served.task.id, clock=clock)
+        self._key = served.key
+        self.health = TaskHealth(served.task.id, clock=clock)
         self._puller = BatchPuller(
             served.task,
             upstream,
             store,
             self._process,
             position=served.position,
-            health=self._health,
+            health=self.health,
             source_failed=UPSTREAM,
             batch_failed=BATCH,
         )
 
-    @property
-    def problems(self) -> list[str]:
-        """Public sentences about current failures."""
-        return self._health.problems
-
     def step(self, stopping: threading.Event) -> bool:
         """Pull and mix all batches that are ready; return whether one of them succeeded."""
-        return self._puller.step(stopping)
+        return not self._key.destroyed and self._puller.step(stopping)
 
     def _process(self, batch_id: bytes, blocks: Iterator[bytes], stopping: threading.Event) -> None:
         with tempfile.TemporaryFile() as file:
-            onions = spooled(file, blocks, self._layer.length)
+            onions = spooled(file, blocks, self._task.onion_length(self._position))
             screened = screen(onions, self._store.memories.of(self._task.id))
             self._mix(batch_id, onions, screened, stopping)
 
@@ -139,7 +168,8 @@ class BatchMixer:
                 not_opened.append(refused)
                 yield block
 
-        with Opener(self._layer, processes=self._processes) as opener, mix(opened(opener), inside) as mixed:
+        layer = layer_of(task, self._key)  # made anew: the key may be destroyed between two batches
+        with Opener(layer, processes=self._processes) as opener, mix(opened(opener), inside) as mixed:
             refused = {
                 Reason.CANNOT_BE_OPENED.value: sum(not_opened),
                 Reason.REPEATED.value: screened.repeated + mixed.repeated,
@@ -150,11 +180,11 @@ class BatchMixer:
             if most_people(task, mixed.number) < task.honest_users:
                 # another process may have stored it meanwhile, with the onions that are replays now
                 if self._store.refuse_batch(task.id, batch_id, counted | {Reason.TOO_FEW_MESSAGES.value: 1}):
-                    log("batch refused, too few messages", task=task.id, **numbers)
+                    log(Event.BATCH_REFUSED, level=logging.WARNING, task=task.id, **numbers)
                 return
             blocks = until(stopping, mixed.blocks())
             self._store.keep_mixed(task.id, batch_id, mixed.number, blocks, counted, fingerprints=screened.fingerprints)
-            log("batch mixed", task=task.id, messages=mixed.number, **numbers)
+            log(Event.BATCH_MIXED, task=task.id, messages=mixed.number, **numbers)
 
 
 def most_people(task: Task, number: int) -> float:

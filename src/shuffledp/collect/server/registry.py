@@ -1,0 +1,432 @@
+"""The tasks that a process serves: those of its start, and those that operators add, close early and remove.
+
+The store decides, so that all processes and machines of a server agree. Each looks at it every half second and begins
+or ends its work on a task; requests in flight are not interrupted. A file is a task or a series: a series is added,
+closed and removed with all its rounds.
+
+Closing early does what the closing time does, at another moment: complete batches are forwarded, the reports that are
+in none are deleted, and the number of missing people is public. A batch is still of exactly `users` reports. Other
+servers learn of it only from their own operators; batches in flight still arrive there.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any, Generic, Protocol, TypeVar
+
+from shuffledp.collect.reasons import Reason, Refused
+from shuffledp.collect.server.background import Background, Work
+from shuffledp.collect.server.events import Event
+from shuffledp.collect.server.observability import log, log_error, round_times
+from shuffledp.collect.server.series import SeriesWork
+from shuffledp.collect.server.settings import check_guarantee
+from shuffledp.collect.store import AdministeredFiles, FileState, StoreError
+from shuffledp.collect.task import Phase, Series, Task, read_task_or_series
+from shuffledp.collect.task.public_file import is_hexadecimal, moment_in_text
+from shuffledp.collect.task.series import tasks_of
+from shuffledp.errors import ParameterError, ShuffledpError, TaskError
+
+Item = TypeVar("Item")
+
+RETRY_AFTER = 30.0
+"""Seconds before a file that cannot be served is tried again: its key may arrive on this machine later."""
+
+CLOSED_EARLY = "closed-early"
+"""The state of a file that an operator closed; otherwise it is a phase: before, open or closed."""
+
+
+class Host(Protocol[Item]):
+    """What the registry needs of a shuffler or an analyzer; an item is a task with what it needs to be served."""
+
+    def open(
+        self, asked: Task | Series, others: Sequence[Item], *, new: bool, is_over: Callable[[Task], bool]
+    ) -> Sequence[Item]:
+        """Return the items of a file; raise an error if it cannot be served beside the others.
+
+        A `new` file is checked as at the start of the server; one in the store was checked when it was added. A task
+        that `is_over` needs no key: it has no item, or one that is only shown.
+        """
+
+    def task_of(self, item: Item) -> Task:
+        """The task of an item."""
+
+    def prepare(self, items: Sequence[Item]) -> None:
+        """Register tasks in the store, in one transaction; idempotent."""
+
+    def works_on(self, item: Item) -> bool:
+        """Whether this process does the background work on a task."""
+
+    def work(self, item: Item) -> Work:
+        """Begin the background work on a task."""
+
+    def changed(self, registry: Registry[Item]) -> None:
+        """Take notice of the tasks that are served now."""
+
+    def refresh_admission(self) -> None:
+        """Read from the store which secrets operators have added."""
+
+    def close_early(self, task: Task) -> None:
+        """Close a task early in the store, at once; idempotent."""
+
+    def close_unserved(self, task: Task) -> None:
+        """End a closed task that cannot be served, if the store has reports of it; idempotent."""
+
+    def discard_unserved(self, task: Task) -> None:
+        """Delete the batches in the store of a task that cannot be served; idempotent."""
+
+    def unfinished(self, task: Task, *, ask_others: bool) -> str | None:
+        """A sentence on what a closed task still waits for; None if all its batches are done.
+
+        Raise NoAnswerError if a server before this one does not answer. With `ask_others` off, none is asked, and
+        batches of a task that cannot be served do not count.
+        """
+
+    def counters(self, task: Task) -> Mapping[str, Any]:
+        """Public counters of a task."""
+
+
+class NoAnswerError(Refused):
+    """A server before this one does not say whether it has batches of a task that is to be removed."""
+
+    def __init__(self, server: str) -> None:
+        super().__init__(
+            Reason.NOT_FINISHED,
+            f"{server} does not answer, and may have batches that are not here yet. Try again later, or remove the "
+            "task unchecked.",
+        )
+
+
+@dataclass(kw_only=True, eq=False)
+class Entry(Generic[Item]):
+    """A file that is served; `problem` says why it cannot be, in this process."""
+
+    asked: Task | Series
+    items: Sequence[Item] = ()
+    closed_early: bool = False
+    problem: str | None = None
+    retry: float = 0.0
+    thread: Background | None = field(default=None, repr=False)
+
+    def state(self, now: float) -> str:
+        """The phase of the file, or that it was closed early."""
+        phase = self.asked.phase(now)
+        return CLOSED_EARLY if self.closed_early and phase is not Phase.CLOSED else str(phase)
+
+    def is_closed(self, now: float) -> bool:
+        """Whether no report is accepted any more."""
+        return self.closed_early or self.asked.phase(now) is Phase.CLOSED
+
+
+class Registry(Generic[Item]):
+    """The files and tasks of a process; `clock` gives seconds since 1970.
+
+    `tasks`, `items` and `closed_early` are by the name of the task, `series` by its own; each is replaced as a whole,
+    so readers need no lock. The event loop must not wait for the lock, which is held while the store is asked.
+
+    `asked` are the series of the start, and its tasks without an item.
+    """
+
+    def __init__(
+        self,
+        files: AdministeredFiles,
+        host: Host[Item],
+        items: Sequence[Item],
+        *,
+        asked: Sequence[Task | Series] = (),
+        every: float,
+        clock: Callable[[], float] = time.time,
+    ) -> None:
+        self._files, self._host, self._every, self._clock = files, host, every, clock
+        self._changing = threading.RLock()
+        self._states: Mapping[bytes, FileState] = {}
+        self._started, self._next_ending = False, 0.0
+        self._ending: list[Background] = []
+        self._threads: tuple[Background, ...] = ()
+        self._entries: dict[str, Entry[Item]] = {}
+        for one in asked:
+            mine = [each for each in items if (of := host.task_of(each).series) is not None and of.id == one.name]
+            self._entries[one.name] = Entry(asked=one, items=mine)
+        for each in items:
+            task = host.task_of(each)
+            if task.series is None or task.series.id not in self._entries:
+                self._entries[task.name] = Entry(asked=task, items=[each])
+        self._watching = Background(self, every=every)
+        self._publish()
+
+    tasks: Mapping[str, Task]
+    items: Mapping[str, Item]
+    series: Mapping[str, Series]
+    closed_early: frozenset[str]
+
+    @property
+    def entries(self) -> list[Entry[Item]]:
+        """All files that are not removed, in the order in which this process learned of them."""
+        with self._changing:
+            return list(self._entries.values())
+
+    @property
+    def working(self) -> bool:
+        """Whether all background threads run; needs no lock."""
+        return self._watching.alive and all(thread.alive for thread in self._threads)
+
+    def is_closed(self, task: Task) -> bool:
+        """Whether a task accepts no report any more: its time is over, or it was closed early."""
+        return task.name in self.closed_early or task.phase(self._clock()) is Phase.CLOSED
+
+    def start(self) -> None:
+        """Begin to work on the tasks of the start and of the store, and watch the store."""
+        with self._changing:
+            self._started = True
+            self.update()
+            for entry in self._entries.values():
+                self._begin(entry)
+            self._publish_threads()
+        self._watching.start()
+
+    def stop(self) -> None:
+        """End all background work."""
+        self._watching.stop()
+        threads = [entry.thread for entry in self.entries if entry.thread is not None]
+        for thread in threads:
+            thread.interrupt()
+        for thread in (*threads, *self._ending):
+            thread.stop()
+
+    def step(self, stopping: threading.Event) -> bool:
+        """Look at the store, as background work."""
+        self.update()
+        self._host.refresh_admission()
+        return False
+
+    def update(self) -> None:
+        """Follow the store."""
+        with self._changing:
+            states, now = self._files.states(), time.monotonic()
+            self._ending = [thread for thread in self._ending if thread.alive]  # each refers to the key of its task
+            without = [each.asked.id for each in self._entries.values() if not each.items and each.retry <= now]
+            again = [key for key in without if key in states]
+            changed = [key for key, state in states.items() if self._states.get(key) is not state]
+            for key in dict.fromkeys([*changed, *again]):
+                try:
+                    self._follow(key, states)
+                except TaskError as error:  # of a later version: a process that knows it has added it to this store
+                    log_error(Event.TASK_NOT_SERVED, error, task=key)
+            self._states = states
+            if changed or again:
+                for entry in self._entries.values():
+                    entry.closed_early |= _was_closed_with_series(entry.asked, states)
+                self._publish()
+                for thread in self._ending:
+                    thread.interrupt()  # not stopped: it may wait for another server
+            if changed or self._next_ending <= now:
+                for entry in self._entries.values():
+                    self._end_unserved(entry)
+                self._next_ending = now + RETRY_AFTER
+
+    def _follow(self, key: bytes, states: Mapping[bytes, FileState]) -> None:
+        name, entry, state = key.hex(), self._entries.get(key.hex()), states[key]
+        if state is FileState.REMOVED:
+            if entry is not None:
+                del self._entries[name]
+                if entry.thread is not None:
+                    self._ending.append(entry.thread)
+            return
+        if entry is None or not entry.items:
+            entry = self._entries[name] = self._opened(key, states)
+        entry.closed_early = state is FileState.CLOSED
+        if self._started:
+            self._begin(entry)
+
+    def _end_unserved(self, entry: Entry[Item]) -> None:
+        """End the closed tasks of a file whose keys are gone: to delete the reports in no batch needs no key."""
+        served, now = {self._host.task_of(item).id for item in entry.items}, self._clock()
+        if isinstance(entry.asked, Series) and len(served) == entry.asked.rounds:
+            return
+        for task in tasks_of(entry.asked):
+            if task.id not in served and (entry.closed_early or task.phase(now) is Phase.CLOSED):
+                self._host.close_unserved(task)
+
+    def _opened(self, key: bytes, states: Mapping[bytes, FileState]) -> Entry[Item]:
+        """Open a file of the store; a failure delays no other file."""
+        asked, retry = read_task_or_series(self._files.content(key)), time.monotonic() + RETRY_AFTER
+        round_times(asked.id, asked.time_precision)
+        early, now = states[key] is FileState.CLOSED or _was_closed_with_series(asked, states), self._clock()
+
+        def is_over(task: Task) -> bool:
+            return early or task.phase(now) is Phase.CLOSED
+
+        try:
+            items = self._host.open(asked, self._others(asked), new=False, is_over=is_over)
+            return Entry(asked=asked, items=items, retry=retry)
+        except StoreError:
+            raise
+        except ShuffledpError as error:
+            if key.hex() not in self._entries:  # once
+                log_error(Event.TASK_NOT_SERVED, error, task=key)
+            return Entry(asked=asked, problem=str(error), retry=retry)
+
+    def _others(self, asked: Task | Series) -> list[Item]:
+        return [item for entry in self._entries.values() if entry.asked.id != asked.id for item in entry.items]
+
+    def _begin(self, entry: Entry[Item]) -> None:
+        """Begin the work on a file; idempotent."""
+        if entry.thread is not None or not entry.items:
+            return
+        self._host.prepare(entry.items)
+        of = {self._host.task_of(item).id: item for item in entry.items if self._host.works_on(item)}
+        if not of:
+            return
+        tasks = [self._host.task_of(item) for item in of.values()]
+        if tasks[0].series is None:
+            entry.thread = Background(self._host.work(of[tasks[0].id]), every=self._every, task=tasks[0].id)
+        else:
+            rounds = SeriesWork(tasks, lambda task: self._host.work(of[task.id]), every=self._every, clock=self._clock)
+            entry.thread = Background(rounds, every=self._every)
+        entry.thread.start()
+
+    def _publish(self) -> None:
+        served = [(entry, item) for entry in self._entries.values() for item in entry.items]
+        tasks = [(self._host.task_of(item).name, entry, item) for entry, item in served]
+        self.items = {name: item for name, _, item in tasks}
+        self.tasks = {name: self._host.task_of(item) for name, _, item in tasks}
+        self.closed_early = frozenset(name for name, entry, _ in tasks if entry.closed_early)
+        self.series = {name: one.asked for name, one in self._entries.items() if isinstance(one.asked, Series)}
+        for each in (*(entry.asked for entry in self._entries.values()), *self.tasks.values()):
+            round_times(each.id, each.time_precision)
+        self._publish_threads()
+        self._host.changed(self)
+
+    def _publish_threads(self) -> None:
+        self._threads = tuple(entry.thread for entry in self._entries.values() if entry.thread is not None)
+
+    def find(self, name: str) -> Entry[Item]:
+        """Return the file with this name, which another process may have added just now; refuse any other."""
+        with self._changing:
+            if name not in self._entries:
+                self.update()
+            entry = self._entries.get(name)
+            if entry is None and name in self.tasks:
+                raise Refused(Reason.CANNOT_BE_SERVED, "This is a round of a series: give the id of the series.")
+        if entry is None:
+            raise Refused(Reason.UNKNOWN_TASK)
+        return entry
+
+    def add(self, content: bytes) -> tuple[Entry[Item], bool]:
+        """Serve a file after the checks of a start; return whether it is new. Idempotent."""
+        with _refusing():
+            asked = read_task_or_series(content)
+            check_guarantee(asked)  # takes seconds: not under the lock
+        with self._changing:
+            self.update()
+            known = self._entries.get(asked.name)
+            new = known is None or known.problem is not None
+            if new:
+                self._check(asked)
+            if known is not None:
+                known.retry = 0.0  # its key may be here now
+            self._files.add(asked.id, asked.canonical)
+            self.update()
+            entry = self._entries[asked.name]
+        if new:
+            log(Event.TASK_ADDED, task=asked.id)
+        return entry, new
+
+    def _check(self, asked: Task | Series) -> None:
+        with _refusing():
+            if any(task.name in self.tasks for task in tasks_of(asked)):
+                raise ParameterError("the task is served already, as a round of a series or by itself")
+            if _was_closed_with_series(asked, self._states):
+                raise ParameterError("the series of this round was closed early or removed, and its rounds with it")
+            now = self._clock()
+            items = self._host.open(
+                asked,
+                self._others(asked),
+                new=True,
+                is_over=lambda task: task.series is not None and task.phase(now) is Phase.CLOSED,
+            )
+            if not items:
+                raise ParameterError("all rounds of the series are over, and no key of them is left")
+
+    def close(self, name: str) -> Entry[Item]:
+        """Close a file early; idempotent. Nothing happens if its closing time has passed."""
+        entry, now = self.find(name), self._clock()
+        asked = entry.asked
+        if entry.asked.phase(now) is Phase.CLOSED:
+            self._end_unserved(entry)
+            return entry
+        closed = self._files.close(asked.id, asked.canonical)
+        # at once, not only in the background: afterwards no process accepts a report
+        for task in tasks_of(asked):
+            if task.name in self.tasks and (asked is task or task.phase(now) is Phase.OPEN):
+                self._host.close_early(task)
+        self.update()
+        entry = self.find(name)
+        self._end_unserved(entry)
+        if closed:
+            log(Event.TASK_CLOSED_EARLY, task=asked.id)
+        return entry
+
+    def remove(self, name: str, *, unchecked: bool = False) -> None:
+        """Remove a file that is closed and finished; idempotent.
+
+        `unchecked`: without asking servers before this one, which may be gone. Batches there are then not forwarded or
+        counted, unless the file is added again. Batches here of a task that cannot be served are deleted.
+        """
+        if not is_hexadecimal(name):
+            raise Refused(Reason.UNKNOWN_TASK)
+        self.update()
+        if self._states.get(bytes.fromhex(name)) is FileState.REMOVED:
+            return
+        entry = self.find(name)
+        asked = entry.asked
+        if not entry.is_closed(self._clock()):
+            raise Refused(Reason.NOT_FINISHED, "People can still answer: close the task first.")
+        self._end_unserved(entry)
+        for task in tasks_of(asked):
+            if (missing := self._host.unfinished(task, ask_others=not unchecked)) is not None:
+                raise Refused(Reason.NOT_FINISHED, missing)
+        if unchecked:
+            for task in tasks_of(asked):
+                self._host.discard_unserved(task)
+        if self._files.remove(asked.id, asked.canonical):
+            log(Event.TASK_REMOVED, task=asked.id)
+        self.update()
+
+    def about(self, entry: Entry[Item]) -> dict[str, Any]:
+        """A file for operators; a series has no counters of its own."""
+        asked, now = entry.asked, self._clock()
+        return {
+            "id": asked.name,
+            "kind": "task" if isinstance(asked, Task) else "series",
+            "question": asked.question,
+            "users": asked.users,
+            "opens": moment_in_text(asked.opens),
+            "closes": moment_in_text(asked.closes),
+            "rounds": None if isinstance(asked, Task) else asked.rounds,
+            "admission": asked.admission,
+            "state": entry.state(now),
+            "problem": entry.problem,
+            "counters": dict(self._host.counters(asked)) if isinstance(asked, Task) and entry.items else None,
+        }
+
+
+def _was_closed_with_series(asked: Task | Series, states: Mapping[bytes, FileState]) -> bool:
+    """Whether a file is a round whose series was closed early or removed: it opens with no other file."""
+    if isinstance(asked, Series) or asked.series is None:
+        return False
+    return states.get(bytes.fromhex(asked.series.id)) in (FileState.CLOSED, FileState.REMOVED)
+
+
+@contextmanager
+def _refusing() -> Iterator[None]:
+    """Refuse a file with the error of the check that it fails."""
+    try:
+        yield
+    except (Refused, StoreError):
+        raise
+    except ShuffledpError as error:
+        raise Refused(Reason.CANNOT_BE_SERVED, str(error)) from None

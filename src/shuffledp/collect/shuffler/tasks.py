@@ -1,0 +1,228 @@
+"""The tasks of a shuffler while it runs: whose reports it accepts, and the background work on each."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from functools import partial
+from typing import Any
+
+from shuffledp.collect.reasons import Reason, Refused
+from shuffledp.collect.server.auth import Accepted
+from shuffledp.collect.server.background import Work
+from shuffledp.collect.server.events import Event
+from shuffledp.collect.server.http import MOST_IN_FLIGHT, InFlight, most_in_flight
+from shuffledp.collect.server.observability import log
+from shuffledp.collect.server.pull import BatchSource
+from shuffledp.collect.server.registry import NoAnswerError, Registry
+from shuffledp.collect.server.settings import stored_tasks, warn_of_shared_keys
+from shuffledp.collect.shuffler.ingest import GroupCommit, Ingestion, SharedSecret
+from shuffledp.collect.shuffler.settings import Served, Settings
+from shuffledp.collect.shuffler.worker import BatchCloser, BatchMixer, expire
+from shuffledp.collect.store import ReportStore
+from shuffledp.collect.task import Phase, Series, Task
+from shuffledp.collect.task.series import tasks_of
+from shuffledp.errors import DataError, ParameterError
+from shuffledp.formatting import counted
+
+CLOSING = "Its last batches are being closed: try again in a few seconds."
+
+KEY_NEEDED = (
+    "Only a server with the key of the task forwards batches. If the key is gone for good, removing the task unchecked "
+    "deletes them."
+)
+
+MOST_SECRETS = 10
+"""Hashes of shared secrets of a task: a new one can be given out before the old one ends with the task."""
+
+
+class ServedTasks:
+    """The tasks of one process; see `Registry`.
+
+    `served`, `first` (those of which this is the first shuffler), `ingestion` and `work_on` are by the name of the
+    task.
+    """
+
+    def __init__(self, settings: Settings, commits: GroupCommit) -> None:
+        self._settings, self._store, self._commits = settings, settings.store, commits
+        self.served: Mapping[str, Served] = {}
+        self.first: Mapping[str, Task] = {}
+        self.ingestion: dict[str, Ingestion] = {}
+        self.work_on: dict[str, BatchCloser | BatchMixer] = {}
+        """The work of this process; the work on a round of a series begins when it opens."""
+        self.in_flight = InFlight(MOST_IN_FLIGHT)
+        self.registry: Registry[Served] = Registry(
+            settings.store.files,
+            self,
+            settings.served,
+            asked=[*settings.series, *settings.unserved],
+            every=settings.every,
+            clock=settings.clock,
+        )
+
+    def open(
+        self, asked: Task | Series, others: Sequence[Served], *, new: bool, is_over: Callable[[Task], bool]
+    ) -> Sequence[Served]:
+        """Read the keys again, and find the place of this shuffler in a file that is added."""
+        if self._settings.options is None:
+            raise ParameterError("this shuffler was started without keys of further tasks: no task can be added")
+        earlier = stored_tasks(self._store.files) if new else ()
+        found = self._settings.options.served(tasks_of(asked), others, earlier=earlier, added=True, is_over=is_over)
+        if new:
+            warn_of_shared_keys((each.task, each.key) for each in (*others, *found))
+        return found
+
+    def task_of(self, item: Served) -> Task:
+        """The task."""
+        return item.task
+
+    def prepare(self, items: Sequence[Served]) -> None:
+        """Register tasks in the store."""
+        self._store.prepare(*(item.task for item in items))
+        for item in items:
+            if self._settings.background and no_tokens(item, self._store):
+                log(Event.TOKENS_SPENT, level=logging.WARNING, task=item.task.id)
+
+    def works_on(self, item: Served) -> bool:
+        """One process of a server does the background work on all tasks."""
+        return self._settings.background
+
+    def work(self, item: Served) -> Work:
+        """Close and mix batches, or pull them from the shuffler before this one."""
+        if item.upstream is None:
+            early = partial(self._is_closed_early, item.task.name)
+            closer = BatchCloser(item.task, self._store, clock=self._settings.clock, closed_early=early)
+            self.work_on[item.task.name] = closer
+            return closer
+        mixer = BatchMixer(item, item.upstream, self._store, processes=self._settings.processes)
+        self.work_on[item.task.name] = mixer
+        return mixer
+
+    def _is_closed_early(self, name: str) -> bool:
+        return name in self.registry.closed_early
+
+    def changed(self, registry: Registry[Served]) -> None:
+        """Accept reports of the tasks that are served now; forget the work on those that were removed."""
+        first = {name: served for name, served in registry.items.items() if served.position == 0}
+        for name in self.ingestion.keys() - first.keys():
+            del self.ingestion[name]
+        for name, served in first.items():
+            if name not in self.ingestion:
+                self.ingestion[name] = Ingestion(
+                    served.task, served.key, served.admission, self._commits, clock=self._settings.clock
+                )
+            self.ingestion[name].closed_early = name in registry.closed_early
+        for name in self.work_on.keys() - registry.items.keys():
+            del self.work_on[name]
+        longest = max((served.task.longest_report for served in registry.items.values()), default=0)
+        self.in_flight.most = most_in_flight(longest)
+        self.first = {name: served.task for name, served in first.items()}
+        self.served = registry.items
+
+    def refresh_admission(self) -> None:
+        """Take up the shared secrets that operators have added to tasks that are open, or open before the next look."""
+        now = self._settings.clock()
+        soon = now + 2 * self._settings.every
+        for name, ingestion in self.ingestion.copy().items():
+            served = self.served.get(name)
+            if served is None or not isinstance(served.admission, SharedSecret):
+                continue
+            if Phase.OPEN in (served.task.phase(now), served.task.phase(soon)):
+                own = set(self._store.unspent(served.task.id, most=MOST_SECRETS))
+                given = () if own and served.admission.until_own else served.admission.secret.hashes
+                ingestion.admission = replace(served.admission, secret=Accepted(tuple(sorted(own.union(given)))))
+
+    def close_early(self, task: Task) -> None:
+        """Close the last complete batches of a task and delete the reports in none."""
+        if self.served[task.name].position == 0:
+            expire(task, self._store)
+
+    def close_unserved(self, task: Task) -> None:
+        """Delete the reports in no batch; a later shuffler has none."""
+        if self._store.is_unexpired(task.id):
+            expire(task, self._store)
+
+    def unfinished(self, task: Task, *, ask_others: bool) -> str | None:
+        """What a closed task still waits for.
+
+        The previous shuffler is asked first: what it no longer has is in the store here by then.
+        """
+        served = self.served.get(task.name)
+        if served is None:  # without the key this machine serves no batch; another machine may, or this one later
+            if self._store.is_unexpired(task.id):
+                return CLOSING
+            left = self._store.unacknowledged(task.id) if ask_others else 0
+            return f"{_not_fetched(left)} {KEY_NEEDED}" if left else None
+        begun = task.phase(self._settings.clock()) is not Phase.BEFORE
+        if ask_others and begun and served.upstream is not None and not served.key.destroyed:
+            waits = _waits_upstream(served.upstream, task)
+            if waits is not None:
+                return waits
+        standing = self._store.standing(task.id)
+        if served.position == 0 and begun and standing.short_by is None:
+            return CLOSING
+        if left := standing.closing + standing.ready:
+            return _not_fetched(left)
+        return None
+
+    def discard_unserved(self, task: Task) -> None:
+        """Delete the batches of a task whose key is not here."""
+        if task.name not in self.served:
+            self._store.discard(task.id)
+
+    def counters(self, task: Task) -> Mapping[str, Any]:
+        """Public counters, as in the status."""
+        standing = self._store.standing(task.id)
+        return {
+            "waiting": standing.waiting,
+            "batches": standing.batches,
+            "batches_acknowledged": standing.acknowledged,
+            "short_by": standing.short_by,
+        }
+
+    def add_hashes(self, name: str, hashes: Sequence[bytes]) -> int:
+        """Add hashes of one-time tokens, or of the shared secret, to all tasks of a file; return how many are new."""
+        entry, added = self.registry.find(name), 0
+        if entry.asked.admission == "anybody" or any(served.position for served in entry.items):
+            raise Refused(Reason.CANNOT_BE_SERVED, "This server needs no tokens for this task.")
+        if entry.asked.admission == "secret" and len(hashes) > 1:
+            raise Refused(Reason.MALFORMED, f"A task with a secret needs one hash, got {len(hashes)}.")
+        if entry.is_closed(self._settings.clock()):
+            raise Refused(Reason.CLOSED)
+        if not entry.items:
+            raise Refused(Reason.CANNOT_BE_SERVED, entry.problem or "")
+        for served in entry.items:
+            if self.registry.is_closed(served.task):
+                continue
+            known = self._store.unspent(served.task.id, most=MOST_SECRETS)
+            if served.task.admission == "secret" and len(known) == MOST_SECRETS and hashes[0] not in known:
+                raise Refused(Reason.CANNOT_BE_SERVED, f"A task has at most {MOST_SECRETS} secrets.")
+            added = max(added, self._store.add_admissions(served.task.id, hashes))
+        self.refresh_admission()
+        log(Event.HASHES_ADDED, task=entry.asked.id, hashes=added)
+        return added
+
+
+def _not_fetched(batches: int) -> str:
+    return f"The next server has not fetched {counted(batches, 'batch', things='batches')} yet."
+
+
+def _waits_upstream(upstream: BatchSource, task: Task) -> str | None:
+    """A sentence if the shuffler before this one has batches, or may get some."""
+    try:
+        left = upstream.left(task)
+    except DataError:
+        raise NoAnswerError("The previous shuffler") from None
+    if left is None:
+        return "The previous shuffler has not closed the task: its operator can close it early there."
+    return f"The previous shuffler still has {counted(left, 'batch', things='batches')}." if left else None
+
+
+def no_tokens(served: Served, store: ReportStore) -> bool:
+    """Whether no report can be admitted, since no unspent token, or no secret, is known."""
+    if served.task.admission == "anybody" or served.position > 0:
+        return False
+    if isinstance(served.admission, SharedSecret) and served.admission.secret.hashes:
+        return False
+    return not store.has_unspent(served.task.id)
