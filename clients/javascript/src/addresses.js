@@ -1,8 +1,11 @@
 import { TaskError } from "./errors.js";
 import { shown } from "./exact.js";
 
-/** Scheme, who and where, path; a question mark or a hash with nothing behind them are no harm. */
-const ADDRESS = /^https?:\/\/([^/?#]+)(?:\/[^?#]*)?\??#?$/i;
+/**
+ * Scheme, who and where, and a path that means nothing to a shell; a question mark or a hash with nothing behind them
+ * are no harm.
+ */
+const ADDRESS = /^https?:\/\/([^/?#]+)(?:\/[\w./%@+,:~-]*)?\??#?$/i;
 
 /**
  * A host in characters that every reader of addresses takes as they are. What begins with xn-- stands for other letters,
@@ -22,15 +25,15 @@ const IPV6 = /^\[[0-9a-f:.]+\]$/i;
  * @param {string} name whose it is, for the error
  */
 export function checkAddress(address, name) {
-  const found = /^[\x20-\x7e]*$/.test(address) ? ADDRESS.exec(address) : null;
+  const found = ADDRESS.exec(address);
   if (found !== null && found[1].includes("@")) {
     throw new TaskError(`the address of ${name} must not hold a name or a password: everybody reads it`);
   }
   if (found === null || /:0+$/.test(found[1])) {
-    throw new TaskError(`the address of ${name} must be such as https://host:port; got ${shown(address)}`);
-  }
-  if (/[ \\]/.test(address)) {
-    throw new TaskError(`the address of ${name} must not have spaces or backslashes; got ${shown(address)}`);
+    throw new TaskError(
+      `the address of ${name} must be such as https://host:port, and a path must be of letters, digits and the ` +
+        `characters ._~/%@+,:- only; got ${shown(address)}`,
+    );
   }
   if (!isHost(found[1].replace(/:[0-9]*$/, ""))) {
     throw new TaskError(

@@ -1,7 +1,6 @@
 import { checkAddress } from "./addresses.js";
 import { fingerprint, isHexadecimal } from "./bytes.js";
 import { TaskError } from "./errors.js";
-import { checkText } from "./text_code.js";
 
 /**
  * The answers that a task counts.
@@ -41,8 +40,8 @@ export function sizeOf(answers) {
 }
 
 /**
- * Refuses answers that cannot be told apart, printed, found or named in messages. What only numbers or choices have is
- * checked with their places.
+ * Refuses answers that cannot be told apart, printed, found or named in messages. What only texts, numbers or choices
+ * have is checked by their own modules.
  * @param {Answers} answers
  */
 export function checkAnswers(answers) {
@@ -60,8 +59,6 @@ export function checkAnswers(answers) {
     if (answers.start >= answers.stop || answers.stop - answers.start > MOST_ANSWERS) {
       throw new TaskError("a range of answers needs start < stop, both below 2^53, and at most 2^32 - 2 numbers");
     }
-  } else if (answers.kind === "text") {
-    checkText(answers);
   } else if (answers.kind === "listed-at") {
     checkAddress(answers.address, "the list of answers");
     if (!isHexadecimal(answers.sha256)) {

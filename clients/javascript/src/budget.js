@@ -79,6 +79,17 @@ export function refusal(use, spent, task, limit) {
   if (spent.some((one) => one.task === task.name && one.state !== "claimed")) return refusalOfReady(use, limit);
   const { delta } = task.guarantee;
   const fits = fitting(countedAnswers(spent.filter((one) => one.task !== task.name)), limit, delta);
+  const figures = { before: use.before, after: use.after, limit: limit.epsilon, fits };
+  return new BudgetError(overLimit(use, limit, fits, delta), figures);
+}
+
+/**
+ * @param {BudgetUse} use
+ * @param {Limit} limit
+ * @param {number | null} fits the epsilon of one more task that would fit
+ * @param {number} delta of that task
+ */
+function overLimit(use, limit, fits, delta) {
   const at = `at delta ${short(delta)} and one value per person`;
   const would =
     fits === null
@@ -86,11 +97,10 @@ export function refusal(use, spent, task, limit) {
       : `one more task with epsilon up to ${general(fits)} ${at} would fit`;
   const unfinished = use.unfinished ? ` (${begun(use)})` : "";
   const chosen = limit.byResults ? ", which holds whatever noise is chosen by results" : "";
-  return new BudgetError(
+  return (
     `this answer is over your limit of epsilon ${general(limit.epsilon)} at delta ${short(limit.delta)}${chosen}: ` +
-      `${shareAtMost(use.before, DIGITS)} is used${unfinished}, and with it the total would be ` +
-      `${shareAtMost(use.after, DIGITS)}. Nothing was sent; ${would}`,
-    { before: use.before, after: use.after, limit: limit.epsilon, fits },
+    `${shareAtMost(use.before, DIGITS)} is used${unfinished}, and with it the total would be ` +
+    `${shareAtMost(use.after, DIGITS)}. Nothing was sent; ${would}`
   );
 }
 
@@ -100,11 +110,10 @@ export function refusal(use, spent, task, limit) {
  * @param {Limit} limit
  */
 function refusalOfReady(use, limit) {
-  const unfinished = use.unfinished ? `, ${begun(use)}` : "";
   return new BudgetError(
     "a report for this task was made before and not sent, and all your answers together are over your limit of epsilon " +
-      `${general(limit.epsilon)} at delta ${short(limit.delta)}: ${shareAtMost(use.after, DIGITS)} is used${unfinished}. ` +
-      "Nothing was sent; the report is kept, and a higher limit allows it",
+      `${general(limit.epsilon)} at delta ${short(limit.delta)}: ${shareAtMost(use.after, DIGITS)} is used` +
+      `${use.unfinished ? `, ${begun(use)}` : ""}. Nothing was sent; the report is kept, and a higher limit allows it`,
     { before: use.before, after: use.after, limit: limit.epsilon, fits: null, made: true },
   );
 }
@@ -157,11 +166,10 @@ function understood(task, spending) {
 function checkKnown(spent) {
   const missing = spent.filter(({ spending }) => spending === null).map(({ task }) => task);
   if (!missing.length) return;
-  const number = missing.length === 1 ? "1 answer" : `${missing.length} answers`;
   throw new DataError(
-    `the journal has ${number} of an earlier version of shuffledp, without the parameters that their privacy follows ` +
-      `from, so the budget is unknown: add them from the task files of ${missing.slice(0, 3).join(", ")}` +
-      `${missing.length > 3 ? " ..." : ""}`,
+    `the journal has ${missing.length === 1 ? "1 answer" : `${missing.length} answers`} of an earlier version of ` +
+      "shuffledp, without the parameters that their privacy follows from, so the budget is unknown: add them from the " +
+      `task files of ${missing.slice(0, 3).join(", ")}${missing.length > 3 ? " ..." : ""}`,
   );
 }
 

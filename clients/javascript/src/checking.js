@@ -3,9 +3,9 @@ import { isHexadecimal } from "./bytes.js";
 import { BrokenPromiseError, ParameterError, RefusedError, TaskError, UnreachableError } from "./errors.js";
 import { momentInText } from "./figures.js";
 import { checkPromise } from "./promise.js";
-import { Series } from "./series.js";
+import { Task } from "./task.js";
 
-/** @typedef {import("./task.js").Task} Task */
+/** @typedef {import("./series.js").Series} Series */
 /** @typedef {import("./promise.js").CheckedPromise} CheckedPromise */
 
 /**
@@ -57,7 +57,7 @@ function computed(task, atMost) {
   if (known === undefined) {
     if (checked.size >= MOST_REMEMBERED) checked.clear();
     try {
-      known = task instanceof Series ? task.check(atMost).total : checkPromise(task, atMost);
+      known = task instanceof Task ? checkPromise(task, atMost) : task.check(atMost).total;
     } catch (error) {
       throw error instanceof BrokenPromiseError ? new BrokenPromiseError(`${error.message}: do not answer`) : error;
     }
@@ -98,11 +98,16 @@ export function checkPinned(task, pin) {
 export function checkOpen(task) {
   const now = Date.now();
   if (now < task.opens.getTime()) {
-    throw new UnreachableError(`the task opens at ${momentInText(task.opens)}`, "not-yet-open");
+    throw new UnreachableError(`the task opens at ${momentInText(task.opens)}${byThisClock(now)}`, "not-yet-open");
   }
   if (now >= task.closes.getTime()) {
-    throw new RefusedError(`the task was closed at ${momentInText(task.closes)}`, "closed");
+    throw new RefusedError(`the task was closed at ${momentInText(task.closes)}${byThisClock(now)}`, "closed");
   }
+}
+
+/** @param {number} now */
+function byThisClock(now) {
+  return `; by this device's clock it is ${momentInText(new Date(now - (now % 1000)))}`;
 }
 
 /**
@@ -112,7 +117,7 @@ export function checkOpen(task) {
  */
 export async function openTask(asked) {
   checkOpen(asked);
-  if (!(asked instanceof Series)) return asked;
+  if (asked instanceof Task) return asked;
   const number = asked.roundAt(Date.now());
   if (number === null) throw new RefusedError("no round of the series is open any more", "closed");
   return asked.task(number);

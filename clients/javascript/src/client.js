@@ -2,21 +2,28 @@
 import { refusal, useOf } from "./budget.js";
 import { equal } from "./bytes.js";
 import { checkOpen, openTask } from "./checking.js";
-import { DataError, ParameterError, RefusedError, noted } from "./errors.js";
-import { newReport } from "./making.js";
+import { DataError, ParameterError, RefusedError, RefusedTimeError, noted } from "./errors.js";
+import { newReport, timeStep } from "./making.js";
 import { opened } from "./opening.js";
 import { checkLimited } from "./journal_choice.js";
 import { endsReport } from "./reasons.js";
-import { fetchAnswers, post } from "./sending.js";
+import { checkAdmission, fetchAnswers, post } from "./sending.js";
 import { spendingOf } from "./spending.js";
 
 /** @typedef {import("./journal.js").Entry} Entry */
 /** @typedef {import("./task.js").Task} Task */
 /** @typedef {import("./task.js").Message} Message */
-/** @typedef {{state: "sent" | "already sent", bytes: number, milliseconds: number, madeBefore: boolean}} Receipt */
+/**
+ * `clockAhead` is the number of seconds by which this device's clock is ahead of the server's, where the server refused
+ * the report's time and took its fallback; about 0 if the clock was corrected since, and null otherwise.
+ * @typedef {{state: "sent" | "already sent", bytes: number, milliseconds: number, madeBefore: boolean,
+ *   clockAhead: number | null}} Receipt
+ */
 
 /** A person who sends again may have given another answer, and the sealed report cannot show which one it holds. */
 const NOT_USED = "; the report that was made before was used, and the answer that was given now was not";
+
+const UNITS = Object.entries({ year: 365 * 86_400, day: 86_400, hour: 3600, minute: 60, second: 1 });
 
 /** The shuffler has the report, and the journal could not note it. */
 const COUNTS_ONCE = "; the report was taken: if it is sent again, then as the same bytes, which count once";
@@ -51,6 +58,14 @@ export class Client {
    */
   static async open(task, options = {}) {
     return new Client(await opened(task, options));
+  }
+
+  /**
+   * Gives what admits the person, which `send` and `sendKept` need where the task asks for it.
+   * @param {string} admission the secret of the task, or a one-time token
+   */
+  admit(admission) {
+    this.#admission = checkAdmission(this.task, admission);
   }
 
   /** What became of this person's report: there is none, it is ready, it was taken, or refused for good. */
@@ -106,8 +121,8 @@ export class Client {
     checkGiven(arguments);
     return this.#inTurn(async () => {
       const started = performance.now();
-      const { entry, madeBefore } = await this.#entered(value);
-      return this.#handedOver(entry, { madeBefore, started, note: madeBefore ? NOT_USED : "" });
+      const { entry, madeBefore } = await this.#entered(value, { sends: true });
+      return this.#handedOver(entry, { madeBefore, started, unused: madeBefore });
     });
   }
 
@@ -118,15 +133,16 @@ export class Client {
       const entry = await this.journal.read(this.task.name);
       if (entry === null) throw new DataError("the journal has no report for this task: answer with send(value)");
       await this.#checkReady(entry);
-      return this.#handedOver(entry, { madeBefore: true, started, note: "" });
+      return this.#handedOver(entry, { madeBefore: true, started, unused: false });
     });
   }
 
   /**
    * What the journal has of this task, a new report if it had nothing; and whether it was made before.
    * @param {unknown} value
+   * @param {{sends?: boolean}} [what] whether the report is sent at once, so that it needs an admission
    */
-  async #entered(value) {
+  async #entered(value, { sends = false } = {}) {
     if (this.series !== null) this.task = await openTask(this.series); // another round may be open by now
     const before = await this.journal.read(this.task.name);
     if (before !== null) {
@@ -134,11 +150,12 @@ export class Client {
       return { entry: before, messages: null, time: null, madeBefore: true };
     }
     checkOpen(this.task);
+    if (sends) checkAdmission(this.task, this.#admission);
     await this.loadAnswers();
     const withdraw = await this.#reserved();
     try {
-      const { report, messages, time } = await newReport(this.task, value);
-      const entry = await this.journal.keep(this.task.name, report, spendingOf(this.task));
+      const { report, fallback, messages, time } = await newReport(this.task, value);
+      const entry = await this.journal.keep(this.task.name, report, spendingOf(this.task), fallback);
       if (equal(entry.report, report)) return { entry, messages, time, madeBefore: false };
       return { entry, messages: null, time: null, madeBefore: true }; // another page or program was faster
     } finally {
@@ -187,29 +204,72 @@ export class Client {
 
   /**
    * @param {Entry} entry
-   * @param {{madeBefore: boolean, started: number, note: string}} how
+   * @param {{madeBefore: boolean, started: number, unused: boolean}} how `unused` if an answer was given that is not in it
    * @returns {Promise<Receipt>}
    */
-  async #handedOver(entry, { madeBefore, started, note }) {
+  async #handedOver(entry, { madeBefore, started, unused }) {
     const milliseconds = () => performance.now() - started;
     if (entry.state === "sent") {
-      return { state: "already sent", bytes: 0, milliseconds: milliseconds(), madeBefore: true };
+      return { state: "already sent", bytes: 0, milliseconds: milliseconds(), madeBefore: true, clockAhead: null };
     }
     const report = ready(entry);
+    checkAdmission(this.task, this.#admission);
+    let clockAhead = null;
     try {
-      await post(this.task, report, { admission: this.#admission, timeout: this.#timeout });
+      clockAhead = await this.#posted(report, entry);
     } catch (error) {
       if (error instanceof RefusedError && endsReport(error.reason)) {
         await this.journal.settle(this.task.name, "refused", error.reason);
       }
-      throw noted(error, note);
+      throw noted(error, unused ? NOT_USED : "");
     }
     try {
       await this.journal.settle(this.task.name, "sent");
     } catch (error) {
       throw noted(error, COUNTS_ONCE);
     }
-    return { state: "sent", bytes: report.length, milliseconds: milliseconds(), madeBefore };
+    return { state: "sent", bytes: report.length, milliseconds: milliseconds(), madeBefore, clockAhead };
+  }
+
+  /**
+   * Sends a report, and its fallback where the server refuses the time; gives how far the clock is ahead then. The
+   * fallback has the id and the messages of the report: it is no other draw, and a server takes one of both. So it is
+   * also sent where the server has other bytes with this id: those of a fallback whose answer was lost. A server that
+   * refuses the time of the report and has other bytes than the fallback took the report before its clock was set back:
+   * the report is kept.
+   * @param {Uint8Array} report
+   * @param {Entry} entry
+   */
+  async #posted(report, { fallback, spending }) {
+    const how = { admission: this.#admission, timeout: this.#timeout };
+    let clockAhead = null;
+    let refusedTime = null;
+    try {
+      await post(this.task, report, how);
+      return null;
+    } catch (error) {
+      const isTime = error instanceof RefusedTimeError;
+      if (isTime) clockAhead = this.#clockAhead(error);
+      const wrongTime = isTime && error.reason === "wrong-time";
+      const otherBytes = error instanceof RefusedError && error.reason === "other-bytes";
+      if (!fallback?.length || !(wrongTime || otherBytes)) {
+        if (clockAhead) noted(error, `; this device's clock is ahead by about ${lengthOfTime(clockAhead)}: correct it`);
+        if (wrongTime && spending) noted(error, `; the report can be sent from ${spending.day} on`);
+        throw error;
+      }
+      if (wrongTime) refusedTime = error;
+    }
+    try {
+      await post(this.task, fallback, how);
+    } catch (error) {
+      throw error instanceof RefusedError && error.reason === "other-bytes" ? (refusedTime ?? error) : error;
+    }
+    return clockAhead;
+  }
+
+  /** @param {RefusedTimeError} error */
+  #clockAhead({ serverTime }) {
+    return serverTime === null ? 0 : Math.max(0, timeStep(this.task, Date.now()) - serverTime);
   }
 
   /**
@@ -247,4 +307,14 @@ function ready({ state, reason, report }) {
     throw new RefusedError(`the report for this task was refused before (${why})`, why);
   }
   return report;
+}
+
+/**
+ * A length of time in its largest unit, rounded: 2 days, 3 hours.
+ * @param {number} seconds above 0
+ */
+function lengthOfTime(seconds) {
+  const [unit, length] = UNITS.find(([, each]) => seconds >= each) ?? UNITS[UNITS.length - 1];
+  const number = Math.round(seconds / length);
+  return `${number} ${unit}${number === 1 ? "" : "s"}`;
 }

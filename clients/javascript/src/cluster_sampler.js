@@ -26,7 +26,7 @@ export class ClusterSampler {
   }
 
   /**
-   * The value of every noise message; no more than `most` of them and one cluster are made, since whoever draws more
+   * The value of every noise message; no more than `most` of them and one cluster are made, since a client with more
    * draws everything again.
    * @param {number} most
    * @param {import("./randomness.js").RandomBytes} random

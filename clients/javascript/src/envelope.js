@@ -16,7 +16,7 @@ export const SUITE = new CipherSuite(KEM_DHKEM_X25519_HKDF_SHA256, KDF_HKDF_SHA2
 const KEYS = new WeakMap();
 
 /**
- * What a layer is bound to: the version, the task, and the place in the chain of whoever opens it.
+ * What a layer is bound to: the version, the task, and the place in the chain of the server that opens it.
  * @param {Task} task
  * @param {number} position
  */
@@ -71,8 +71,20 @@ async function sealOnion(task, message) {
  * @returns {Promise<Uint8Array<ArrayBuffer>>}
  */
 export async function sealReport(task, messages, { reportId, time }) {
-  const wholeSteps = Number.isSafeInteger(time) && time >= 0 && time % task.timePrecision === 0;
-  if (reportId.length !== REPORT_ID_BYTES || !wholeSteps) {
+  const [report] = await sealVersions(task, messages, { reportId, times: [time] });
+  return report;
+}
+
+/**
+ * One report with each of these times: the same id and the same onions, so that a server counts at most one.
+ * @param {Task} task
+ * @param {Message[]} messages
+ * @param {{reportId: Uint8Array, times: number[]}} about
+ * @returns {Promise<Uint8Array<ArrayBuffer>[]>}
+ */
+export async function sealVersions(task, messages, { reportId, times }) {
+  const isStep = (/** @type {number} */ time) => Number.isSafeInteger(time) && time >= 0 && time % task.timePrecision === 0;
+  if (reportId.length !== REPORT_ID_BYTES || !times.every(isStep)) {
     throw new ParameterError(
       `a report needs an id of ${REPORT_ID_BYTES} bytes, and a time that is a multiple of the task's precision`,
     );
@@ -87,12 +99,16 @@ export async function sealReport(task, messages, { reportId, time }) {
   }
   const inside = new Uint8Array(REPORT_HEAD_BYTES + messages.length * task.onionLength(0));
   inside.set(reportId);
-  inside.set(bigEndian(time, REPORT_TIME_BYTES), REPORT_ID_BYTES);
   for (let start = 0; start < messages.length; start += AT_ONCE) {
     const onions = await Promise.all(
       messages.slice(start, start + AT_ONCE).map((message) => sealOnion(task, message)),
     );
     inside.set(joined(onions), REPORT_HEAD_BYTES + start * task.onionLength(0));
   }
-  return seal(task, inside, 0);
+  const sealed = [];
+  for (const time of times) {
+    inside.set(bigEndian(time, REPORT_TIME_BYTES), REPORT_ID_BYTES);
+    sealed.push(await seal(task, inside, 0));
+  }
+  return sealed;
 }

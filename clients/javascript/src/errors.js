@@ -76,6 +76,19 @@ export class UnreachableError extends ShuffledpError {
   }
 }
 
+/** A server refused a report because of its time, or because the task is not open yet. */
+export class RefusedTimeError extends UnreachableError {
+  /**
+   * @param {string} message
+   * @param {string} reason
+   * @param {number | null} serverTime the server's time in seconds since 1970, in steps of the task, where it said it
+   */
+  constructor(message, reason, serverTime) {
+    super(message, reason);
+    this.serverTime = serverTime;
+  }
+}
+
 /**
  * An error of ours with one more thing to know; any other as it is.
  * @param {unknown} error

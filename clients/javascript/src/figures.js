@@ -1,5 +1,6 @@
 import { checkAddress } from "./addresses.js";
 import { checkAnswers, isBlank } from "./answers.js";
+import { ASKER_FIELDS, askerFields, checkAsker } from "./asker.js";
 import { fromHexadecimal, isHexadecimal } from "./bytes.js";
 import { TaskError } from "./errors.js";
 import { shown } from "./exact.js";
@@ -7,9 +8,9 @@ import { isPublicKey } from "./keys.js";
 
 /** @typedef {{address: string, key: string}} Place a server: its address, and its public key as hexadecimal digits */
 
-/** The versions of tasks: a task of the second one is a round of a series, and has the field `series`. */
+/** The versions of tasks: one with the field `series` or a field about who asks has the second one. */
 const VERSION = 1;
-export const ROUND_VERSION = 2;
+export const SECOND_VERSION = 2;
 
 /** The most rounds of a series: eleven years of days. */
 export const MOST_ROUNDS = 4096;
@@ -50,17 +51,22 @@ export async function checkFigures(plain) {
 }
 
 /** @param {any} plain */
-function checkVersion({ version, series }) {
-  if (version !== VERSION && version !== ROUND_VERSION) {
-    throw new TaskError(`version must be ${VERSION} or ${ROUND_VERSION}, got a task of version ${version}`);
+function checkVersion(plain) {
+  const { version, series } = plain;
+  if (version !== VERSION && version !== SECOND_VERSION) {
+    throw new TaskError(`version must be ${VERSION} or ${SECOND_VERSION}, got a task of version ${version}`);
   }
-  if (version === VERSION) {
-    if (series === undefined) return;
-    throw new TaskError("a task of version 1 has no field `series`: a round of a series has version 2");
+  const added = [...(series === undefined ? [] : ["series"]), ...askerFields(plain)];
+  if (version === VERSION && added.length > 0) {
+    throw new TaskError(`a task of version 1 has no field \`${added[0]}\`: a task with it has version 2`);
   }
-  if (series === undefined) {
-    throw new TaskError("the field `series` of a task of version 2 is missing: it is a round of a series");
+  if (version === SECOND_VERSION && added.length === 0) {
+    throw new TaskError(
+      `a task of version 2 must have one of the fields series, ${ASKER_FIELDS.join(", ")}; without any it has version 1`,
+    );
   }
+  checkAsker(plain);
+  if (series === undefined) return;
   if (!isHexadecimal(series.id)) {
     throw new TaskError("the id of a series must be 64 hexadecimal digits, in small letters");
   }

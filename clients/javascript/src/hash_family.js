@@ -1,9 +1,6 @@
 // Linear hash functions modulo a prime: the rules of shuffledp.histogram.hash_family in the Python package.
 import { TaskError } from "./errors.js";
 
-/** The most buckets: sums of products of two digits stay exact. */
-export const MOST_BUCKETS = 2 ** 24;
-
 /** The most messages on all levels together: each is one machine integer for the analyzer. */
 const MOST_MESSAGES = 1n << 62n;
 
@@ -100,14 +97,6 @@ function mixed(word) {
   z = BigInt.asUintN(64, (z ^ (z >> 30n)) * 0xbf58476d1ce4e5b9n);
   z = BigInt.asUintN(64, (z ^ (z >> 27n)) * 0x94d049bb133111ebn);
   return z ^ (z >> 31n);
-}
-
-/** @param {number} number */
-export function isPrime(number) {
-  if (number < 4) return number > 1;
-  if (number % 2 === 0) return false;
-  for (let divisor = 3; divisor * divisor <= number; divisor += 2) if (number % divisor === 0) return false;
-  return true;
 }
 
 /**

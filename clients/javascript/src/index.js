@@ -11,6 +11,7 @@ export {
   TaskError,
   UnreachableError,
 } from "./errors.js";
+export { admissionOf } from "./invitation.js";
 export { IndexedDBJournal } from "./journal_browser.js";
 export { readSeries, Series } from "./series.js";
 export { readTask, Task } from "./task.js";

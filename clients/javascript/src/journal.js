@@ -11,11 +11,12 @@ import { isSpending } from "./spending.js";
 /** @typedef {import("./spending.js").AnsweredTask} AnsweredTask */
 /** @typedef {import("./budget.js").Limit} Limit */
 
-/** Entries of the first version have no spending (docs/reference/wire-format.md). */
-const [FIRST, SECOND] = ["shuffledp journal 1", "shuffledp journal 2"];
+/** Entries of the first version have no spending, and only those of the third a fallback (docs/reference/wire-format.md). */
+const [FIRST, SECOND, THIRD] = ["shuffledp journal 1", "shuffledp journal 2", "shuffledp journal 3"];
 const CLAIM = "shuffledp claim 1";
 const LIMIT = "shuffledp budget 1";
 const STATES = ["ready", "sent", "refused"];
+const NOTHING = new Uint8Array(0);
 
 /**
  * What a journal holds of one task; the bytes are there only until the outcome is known.
@@ -24,7 +25,9 @@ const STATES = ["ready", "sent", "refused"];
  * @property {string} task
  * @property {"ready" | "sent" | "refused"} state
  * @property {Uint8Array} report
- * @property {string} sha256
+ * @property {Uint8Array} [fallback] the same report with the earliest time of the task; empty or missing if there is none
+ * @property {string} sha256 of the report
+ * @property {string} [fallback_sha256] of the fallback, empty if there is none
  * @property {string | null} reason
  * @property {Spending | null} spending null in entries of the first version
  */
@@ -37,9 +40,9 @@ const STATES = ["ready", "sent", "refused"];
 /**
  * @typedef {object} Journal
  * @property {(task: string) => Promise<Entry | null>} read What is known of a task; null if no report was made.
- * @property {(task: string, report: Uint8Array, spending?: Spending) => Promise<Entry>} keep Enters a finished report
- *   durably, unless one is there already; gives the one that is there then. Of several at once exactly one enters its
- *   report, and all get it. Claims of this task are removed.
+ * @property {(task: string, report: Uint8Array, spending?: Spending, fallback?: Uint8Array) => Promise<Entry>} keep
+ *   Enters a finished report durably, unless one is there already; gives the one that is there then. Of several at once
+ *   exactly one enters its report, and all get it. Claims of this task are removed.
  * @property {(task: string, state: "sent" | "refused", reason?: string | null) => Promise<void>} settle Enters the
  *   outcome of a report, and drops its bytes; an earlier outcome stays.
  * @property {() => Promise<AnsweredTask[]>} [spendings] All answered and claimed tasks, each once.
@@ -61,12 +64,17 @@ const STATES = ["ready", "sent", "refused"];
  * @param {string} task
  * @param {Uint8Array} report
  * @param {Spending | undefined} spending
+ * @param {Uint8Array} [fallback]
  * @returns {Promise<Entry>}
  */
-export async function readyEntry(task, report, spending) {
+export async function readyEntry(task, report, spending, fallback = NOTHING) {
+  if (spending === undefined) {
+    const sha256 = await fingerprint(report);
+    return { kind: FIRST, task, state: "ready", report, sha256, reason: null, spending: null };
+  }
   const sha256 = await fingerprint(report);
-  const kind = spending === undefined ? FIRST : SECOND;
-  return { kind, task, state: "ready", report, sha256, reason: null, spending: spending ?? null };
+  const fallback_sha256 = await fingerprintOf(fallback);
+  return { kind: THIRD, task, state: "ready", report, fallback, sha256, fallback_sha256, reason: null, spending };
 }
 
 /**
@@ -77,7 +85,13 @@ export async function readyEntry(task, report, spending) {
  * @returns {Entry}
  */
 export function settledEntry({ kind, task, spending }, state, reason) {
-  return { kind, task, state, report: new Uint8Array(0), sha256: "", reason, spending: spending ?? null };
+  const entry = { kind, task, state, report: NOTHING, sha256: "", reason, spending: spending ?? null };
+  return kind === THIRD ? { ...entry, fallback: NOTHING, fallback_sha256: "" } : entry;
+}
+
+/** The fingerprint of a fallback; empty if there is none. @param {Uint8Array} fallback */
+async function fingerprintOf(fallback) {
+  return fallback.length ? fingerprint(fallback) : "";
 }
 
 /**
@@ -90,8 +104,11 @@ export function settledEntry({ kind, task, spending }, state, reason) {
 export async function checkedEntry(read, task, place) {
   const entry = entryOf(read, task);
   if (entry !== null) {
-    const whole = entry.report.length > 0 && (await fingerprint(entry.report)) === entry.sha256;
-    if (entry.state === "ready" ? whole : entry.report.length === 0) return entry;
+    const { report, fallback = NOTHING, fallback_sha256: known = "" } = entry;
+    const whole = report.length > 0 && (await fingerprint(report)) === entry.sha256;
+    if (entry.state === "ready" ? whole && (await fingerprintOf(fallback)) === known : !report.length && !fallback.length) {
+      return entry;
+    }
   }
   throw brokenEntry(place);
 }
@@ -112,8 +129,9 @@ export function brokenEntry(place) {
  */
 export function entryOf(read, task) {
   const entry = /** @type {Entry} */ (typeof read === "object" && read !== null ? read : {});
-  const known = [FIRST, SECOND].includes(entry.kind) && entry.task === task && STATES.includes(entry.state);
+  const known = [FIRST, SECOND, THIRD].includes(entry.kind) && entry.task === task && STATES.includes(entry.state);
   if (!known || !(entry.report instanceof Uint8Array)) return null;
+  if (entry.kind === THIRD ? !(entry.fallback instanceof Uint8Array) : entry.fallback !== undefined) return null;
   if (entry.reason !== null && typeof entry.reason !== "string") return null;
   const spending = entry.spending ?? null;
   return (entry.kind === FIRST ? spending === null : isSpending(spending)) ? { ...entry, spending } : null;

@@ -49,9 +49,10 @@ export class IndexedDBJournal {
    * @param {string} task
    * @param {Uint8Array} report
    * @param {import("./spending.js").Spending} [spending]
+   * @param {Uint8Array} [fallback]
    */
-  async keep(task, report, spending) {
-    const entry = await readyEntry(task, report, spending);
+  async keep(task, report, spending, fallback) {
+    const entry = await readyEntry(task, report, spending, fallback);
     await this.#done("readwrite", (store) => {
       const adding = store.add(entry, task); // of several tabs one adds; unlike put, this never replaces an entry
       adding.onerror = (event) => {

@@ -6,18 +6,15 @@ import { inNode } from "./requests.js";
 /** @typedef {import("./journal.js").Journal} Journal */
 
 /**
- * @param {unknown} journal a journal, in Node the name of a folder, or undefined for the usual one
- * @returns {Promise<Journal>}
+ * @param {unknown} journal a journal, or undefined for that of the browser
+ * @returns {Journal}
  */
-export async function chosenJournal(journal) {
+export function chosenJournal(journal) {
   if (isJournal(journal)) return journal;
-  if (inNode() && (journal === undefined || typeof journal === "string")) {
-    const { FolderJournal } = await import("./journal_node.js");
-    return journal === undefined ? FolderJournal.default() : new FolderJournal(journal);
-  }
-  if (journal === undefined) return new IndexedDBJournal();
+  if (journal === undefined && !inNode()) return new IndexedDBJournal();
   throw new ParameterError(
-    "journal must have read, keep and settle, as IndexedDBJournal has them; in Node it may be the name of a folder",
+    "journal must have read, keep and settle, as IndexedDBJournal has them; the package's entry for Node " +
+      "also takes the name of a folder",
   );
 }
 

@@ -1,5 +1,7 @@
 // The journal of Node: the same files as those of the client in Python, so that a person who has both answers once.
-// Parts of Node are asked for when they are needed, so that a bundle for browsers does not name them at its beginning.
+import { link, mkdir, open, readFile, readdir, rename, rm, stat } from "node:fs/promises";
+import { homedir } from "node:os";
+import { dirname, join, resolve } from "node:path";
 import {
   checkedClaim,
   checkedEntry,
@@ -42,8 +44,7 @@ export class FolderJournal {
   }
 
   /** Where the platform keeps data of a person's programs. */
-  static async default() {
-    const [{ homedir }, { join }] = await Promise.all([import("node:os"), import("node:path")]);
+  static default() {
     const { env, platform } = process;
     let base = env.XDG_DATA_HOME || join(homedir(), ".local", "share");
     if (platform === "win32") base = env.LOCALAPPDATA || join(homedir(), "AppData", "Local");
@@ -56,7 +57,7 @@ export class FolderJournal {
    * @returns {Promise<Entry | null>}
    */
   async read(task) {
-    const path = await this.#path(`${task}.json`);
+    const path = this.#path(`${task}.json`);
     const content = await contentOf(path);
     return content === null ? null : checkedEntry(decoded(content), task, path);
   }
@@ -65,11 +66,11 @@ export class FolderJournal {
    * @param {string} task
    * @param {Uint8Array} report
    * @param {import("./spending.js").Spending} [spending]
+   * @param {Uint8Array} [fallback]
    */
-  async keep(task, report, spending) {
-    const { link } = await import("node:fs/promises");
-    const path = await this.#path(`${task}.json`);
-    const entry = await readyEntry(task, report, spending);
+  async keep(task, report, spending, fallback) {
+    const path = this.#path(`${task}.json`);
+    const entry = await readyEntry(task, report, spending, fallback);
     await this.#readyFolder();
     await this.#written(task, encoded(entry), async (whole) => {
       try {
@@ -92,9 +93,7 @@ export class FolderJournal {
    * @param {string | null} [reason]
    */
   async settle(task, state, reason = null) {
-    const { readdir, rename, rm } = await import("node:fs/promises");
-    const { join } = await import("node:path");
-    const path = await this.#path(`${task}.json`);
+    const path = this.#path(`${task}.json`);
     const before = await this.read(task);
     if (before?.state !== "ready") return;
     await this.#written(task, encoded(settledEntry(before, state, reason)), async (whole) => {
@@ -121,8 +120,8 @@ export class FolderJournal {
     const claims = [];
     for (const name of names) {
       const claimed = CLAIM.exec(name);
-      const content = claimed && (await contentOf(await this.#path(name))); // null: withdrawn, or an entry by now
-      if (content) claims.push(checkedClaim(parsed(content), claimed[1], await this.#path(name)));
+      const content = claimed && (await contentOf(this.#path(name))); // null: withdrawn, or an entry by now
+      if (content) claims.push(checkedClaim(parsed(content), claimed[1], this.#path(name)));
     }
     const entries = [];
     for (const task of tasks) {
@@ -134,7 +133,6 @@ export class FolderJournal {
 
   /** The names of entries and claims. */
   async #names() {
-    const { readdir } = await import("node:fs/promises");
     let names;
     try {
       names = await readdir(this.folder);
@@ -145,7 +143,7 @@ export class FolderJournal {
     const isKnown = (/** @type {string} */ name) => ENTRY.test(name) || CLAIM.test(name);
     const wrong = names.find((name) => !isKnown(name) && isKnown(name.toLowerCase()));
     if (wrong !== undefined) {
-      const path = await this.#path(wrong);
+      const path = this.#path(wrong);
       throw new DataError(`the journal ${path} must have a name in lower case, so that it is counted: rename it`);
     }
     return names.filter(isKnown);
@@ -179,8 +177,7 @@ export class FolderJournal {
    * @param {import("./spending.js").Spending} spending
    */
   async #claim(task, spending) {
-    const { link } = await import("node:fs/promises");
-    const path = await this.#path(`${task}.${crypto.randomUUID()}.claim`);
+    const path = this.#path(`${task}.${crypto.randomUUID()}.claim`);
     await this.#readyFolder();
     await this.#written(task, `${JSON.stringify(claimOf(task, spending))}\n`, async (whole) => {
       await link(whole, path);
@@ -191,7 +188,6 @@ export class FolderJournal {
 
   /** @param {string} claim */
   async #withdraw(claim) {
-    const { rm } = await import("node:fs/promises");
     await this.#clearErrors(async () => {
       await rm(claim, { force: true });
       await syncFolder(this.folder);
@@ -203,25 +199,23 @@ export class FolderJournal {
    * @param {string} task
    */
   async #removeClaims(task) {
-    const { rm } = await import("node:fs/promises");
     await this.#clearErrors(async () => {
       for (const name of await this.#names()) {
-        if (name.startsWith(`${task}.`) && CLAIM.test(name)) await rm(await this.#path(name), { force: true });
+        if (name.startsWith(`${task}.`) && CLAIM.test(name)) await rm(this.#path(name), { force: true });
       }
     });
   }
 
   /** @returns {Promise<import("./budget.js").Limit | null>} */
   async limit() {
-    const path = await this.#path(LIMIT);
+    const path = this.#path(LIMIT);
     const content = await contentOf(path);
     return content === null ? null : checkedLimit(parsed(content), path);
   }
 
   /** @param {import("./budget.js").Limit | null} limit */
   async storeLimit(limit) {
-    const { rename, rm } = await import("node:fs/promises");
-    const path = await this.#path(LIMIT);
+    const path = this.#path(LIMIT);
     if (limit === null) return this.#clearErrors(() => rm(path, { force: true }));
     const content = `${JSON.stringify(storedLimit(limit))}\n`;
     await this.#readyFolder();
@@ -232,8 +226,7 @@ export class FolderJournal {
   }
 
   /** @param {string} name */
-  async #path(name) {
-    const { join } = await import("node:path");
+  #path(name) {
     return join(this.folder, name);
   }
 
@@ -249,7 +242,6 @@ export class FolderJournal {
    * @param {(path: string) => Promise<void>} named
    */
   async #written(name, content, named) {
-    const [{ open, rm }, { join }] = await Promise.all([import("node:fs/promises"), import("node:path")]);
     const path = join(this.folder, `.${name}.${crypto.randomUUID()}`);
     await this.#clearErrors(async () => {
       const file = await open(path, "wx", 0o600);
@@ -269,7 +261,6 @@ export class FolderJournal {
 
   /** A folder that is new, with those above it, is its owner's alone: names of files tell who took part in what. */
   async #makeFolder() {
-    const [{ mkdir }, { dirname, resolve }] = await Promise.all([import("node:fs/promises"), import("node:path")]);
     const highest = await mkdir(this.folder, { recursive: true, mode: 0o700 });
     if (highest === undefined) return;
     for (let folder = resolve(this.folder); folder.length >= resolve(highest).length; folder = dirname(folder)) {
@@ -278,7 +269,6 @@ export class FolderJournal {
   }
 
   async #checkFolder() {
-    const { stat } = await import("node:fs/promises");
     await this.#clearErrors(async () => {
       if (process.platform !== "win32" && (await stat(this.folder)).mode & OTHERS) {
         throw new DataError(
@@ -306,7 +296,6 @@ export class FolderJournal {
  */
 async function syncFolder(folder) {
   if (process.platform === "win32") return;
-  const { open } = await import("node:fs/promises");
   const handle = await open(folder, "r");
   try {
     await handle.sync();
@@ -317,8 +306,10 @@ async function syncFolder(folder) {
 
 /** @param {Entry} entry */
 function encoded(entry) {
-  const { kind, task, state, report, sha256, reason, spending } = entry;
-  const written = { kind, task, state, report: Buffer.from(report).toString("base64"), sha256, reason };
+  const { kind, task, state, report, fallback, sha256, fallback_sha256, reason, spending } = entry;
+  const base64 = (/** @type {Uint8Array} */ bytes) => Buffer.from(bytes).toString("base64");
+  const later = fallback === undefined ? {} : { fallback: base64(fallback), fallback_sha256 }; // older ones have none
+  const written = { kind, task, state, report: base64(report), ...later, sha256, reason };
   return `${JSON.stringify(spending === null ? written : { ...written, spending })}\n`;
 }
 
@@ -327,7 +318,6 @@ function encoded(entry) {
  * @param {string} path
  */
 async function contentOf(path) {
-  const { readFile } = await import("node:fs/promises");
   try {
     return await readFile(path);
   } catch (error) {
@@ -355,11 +345,21 @@ function parsed(content) {
 function decoded(content) {
   try {
     const read = JSON.parse(new TextDecoder("utf-8", { fatal: true }).decode(content));
-    const report = Buffer.from(read.report, "base64");
-    return report.toString("base64") === read.report ? { ...read, report: new Uint8Array(report) } : null;
+    const fallback = read.fallback === undefined ? {} : { fallback: fromBase64(read.fallback) };
+    return { ...read, report: fromBase64(read.report), ...fallback };
   } catch {
     return null;
   }
+}
+
+/**
+ * Bytes in their one spelling; anything else is refused.
+ * @param {string} text
+ */
+function fromBase64(text) {
+  const bytes = Buffer.from(text, "base64");
+  if (bytes.toString("base64") !== text) throw new DataError("it is not base64");
+  return new Uint8Array(bytes);
 }
 
 /** @param {unknown} error */

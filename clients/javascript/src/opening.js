@@ -1,10 +1,11 @@
 // Everything that a person checks before they answer, in its order. Nothing is sent meanwhile.
+import { isAsked, readAsked } from "./asked.js";
 import { allowed, checkPin, checkPinned, openTask } from "./checking.js";
 import { ParameterError } from "./errors.js";
 import { checkPair } from "./guarantee.js";
+import { invitationOf } from "./invitation.js";
 import { checkLimited, chosenJournal } from "./journal_choice.js";
 import { SECONDS, checkAdmission, checkTimeout, fetchTask } from "./sending.js";
-import { Series, readAsked } from "./series.js";
 import { Task } from "./task.js";
 
 /**
@@ -13,7 +14,7 @@ import { Task } from "./task.js";
  * @property {readonly [number, number]} [atMost] the epsilon and delta that this person allows, for a series those of
  *   all rounds together
  * @property {import("./journal.js").Journal | string} [journal] where reports are kept; in Node also a folder's name
- * @property {string} [admission] what the task asks of people whom it admits
+ * @property {string | null} [admission] what the task asks of people whom it admits; null if `client.admit` gives it later
  * @property {number} [timeout] seconds that a server may take to answer
  * @property {readonly [number, number]} [budget] the epsilon and delta that all answers in the journal together may
  *   have; the limit that is stored in the journal unless given, as it is when an answer is made
@@ -26,8 +27,9 @@ const OPTIONS = ["pin", "atMost", "journal", "admission", "timeout", "budget", "
  * A task that was checked, and with what it is answered. Of a series, it is the round that is open.
  * @param {Task | Series | string | Uint8Array | URL} task
  * @param {Options} options
+ * @param {(journal: unknown) => import("./journal.js").Journal} journalOf chooses the journal
  */
-export async function opened(task, options) {
+export async function opened(task, options, journalOf = chosenJournal) {
   checkNames(options);
   if (globalThis.crypto?.subtle === undefined) {
     throw new ParameterError("this page cannot encrypt: browsers allow it only on pages that come over https");
@@ -36,20 +38,35 @@ export async function opened(task, options) {
   const atMost = checkPair("atMost", options.atMost);
   const budget = checkPair("budget", options.budget);
   const timeout = checkTimeout(options.timeout ?? SECONDS);
-  const asked = await askedOf(task, pin, timeout);
+  const invitation = task instanceof URL ? invitationOf(task) : null;
+  const asked = await askedOf(invitation?.file ?? task, pin ?? invitation?.id, timeout);
   checkPinned(asked, pin);
+  checkPinned(asked, invitation?.id);
   const promise = allowed(asked, atMost);
   const open = await openTask(asked);
-  const admission = checkAdmission(open, options.admission);
-  const journal = await chosenJournal(options.journal);
+  const shown = admissionIn(options.admission, invitation?.admission ?? null);
+  const admission = shown === null ? null : checkAdmission(open, shown);
+  const journal = journalOf(options.journal);
   const limited = limitOf(budget, options.byResults);
   const limit = limited((await journal.limit?.()) ?? null);
   if (limit !== null) checkLimited(journal);
-  const series = asked instanceof Series ? asked : null;
+  const series = asked instanceof Task ? null : asked;
   return { task: open, series, promise, journal, admission, timeout, limit, limited };
 }
 
+/**
+ * What admits a person: the option, or what the link has.
+ * @param {unknown} option
+ * @param {string | null} inLink
+ */
+function admissionIn(option, inLink) {
+  if (inLink === null) return option;
+  if (option === undefined || option === null) return inLink;
+  throw new ParameterError("admission must be in the link or in the options, not in both");
+}
+
 /** @typedef {import("./budget.js").Limit} Limit */
+/** @typedef {import("./series.js").Series} Series */
 
 /**
  * Return how the limit that applies follows from the stored one: the given one, else the stored one, else null. A stored
@@ -86,7 +103,7 @@ function checkNames(options) {
  * @returns {Promise<Task | Series>}
  */
 async function askedOf(task, pin, timeout) {
-  if (task instanceof Task || task instanceof Series) return task;
+  if (isAsked(task)) return task;
   if (task instanceof URL) {
     if (pin === undefined) {
       throw new ParameterError(

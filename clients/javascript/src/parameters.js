@@ -1,6 +1,5 @@
 import { TaskError } from "./errors.js";
 import { readNumber, shown } from "./exact.js";
-import { MOST_BUCKETS, isPrime } from "./hash_family.js";
 
 /**
  * @typedef {import("./exact.js").Dyadic} Dyadic
@@ -36,6 +35,9 @@ const MOST_WORK = 1e11;
 
 /** Of the clusters of a law: twice what the smallest epsilon needs. */
 const MOST_SIZES = 2 ** 15;
+
+/** Of hash functions: sums of products of two digits stay exact. */
+const MOST_BUCKETS = 2 ** 24;
 
 /** The kinds of answers with one value of each person, and all kinds of listed answers. */
 const ONE_VALUE = ["list", "range", "listed-at"];
@@ -121,15 +123,19 @@ export function readLaw(name, parameters, kind) {
   }
   const { answers, fields, read } = PROTOCOLS[name];
   if (kind !== undefined && !answers.includes(kind)) {
-    const possible = Object.keys(PROTOCOLS).filter((each) => PROTOCOLS[each].answers.includes(kind));
     throw new TaskError(
-      `the protocol of a task with answers of kind ${kind} must be ${possible.join(", ")}, got ${name}`,
+      `the protocol of a task with answers of kind ${kind} must be ${protocolsFor(kind).join(", ")}, got ${name}`,
     );
   }
   if (!hasFields(parameters, fields)) {
     throw new TaskError(`the parameters of ${name} must be ${fields.join(" and ")}, and nothing else`);
   }
   return read(parameters);
+}
+
+/** @param {string} kind of answers */
+function protocolsFor(kind) {
+  return Object.keys(PROTOCOLS).filter((each) => PROTOCOLS[each].answers.includes(kind));
 }
 
 /**
@@ -191,6 +197,14 @@ function primeBuckets(buckets) {
     throw new TaskError(`buckets must be a prime number up to ${MOST_BUCKETS}, got ${shown(buckets)}`);
   }
   return buckets;
+}
+
+/** @param {number} number */
+function isPrime(number) {
+  if (number < 4) return number > 1;
+  if (number % 2 === 0) return false;
+  for (let divisor = 3; divisor * divisor <= number; divisor += 2) if (number % divisor === 0) return false;
+  return true;
 }
 
 /** @param {unknown} branching is compared with the number of intervals in numbers.js */

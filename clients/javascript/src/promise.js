@@ -1,4 +1,4 @@
-/** Whether a task keeps what it claims: computed from its parameters by whoever is asked, before they answer. */
+/** Whether a task keeps what it claims: computed from its parameters by the client, before a person answers. */
 
 import { curveOf } from "./curve/curve.js";
 import { general, shareAtMost } from "./curve/words.js";

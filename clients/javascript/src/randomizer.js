@@ -1,6 +1,6 @@
 import { ClusterSampler } from "./cluster_sampler.js";
 import { ParameterError, ShuffledpError } from "./errors.js";
-import { hashedMessages } from "./hashed_messages.js";
+import { kinds } from "./kinds.js";
 import { SYSTEM, coinDigits, heads, shuffled } from "./randomness.js";
 
 /** @typedef {import("./task.js").Task} Task */
@@ -31,10 +31,11 @@ export function messagesOf(task, given, random = SYSTEM) {
   const values = checkedValues(task, given);
   let randomizer = RANDOMIZERS.get(task);
   if (randomizer === undefined) RANDOMIZERS.set(task, (randomizer = randomizerOf(task)));
+  const { mostMessages, nothing, padded } = task;
   for (let tries = 0; tries < MOST_TRIES; tries++) {
-    const messages = randomizer(values, task.mostMessages, random);
-    if (messages.length <= task.mostMessages) {
-      while (task.padded && messages.length < task.mostMessages) messages.push(task.nothing);
+    const messages = randomizer(values, mostMessages, random);
+    if (messages.length <= mostMessages) {
+      while (padded && messages.length < mostMessages) messages.push(nothing);
       return shuffled(messages, random);
     }
   }
@@ -84,7 +85,7 @@ function isWhole(value) {
 function randomizerOf(task) {
   const { family, law, values, users } = task;
   if (law.kind === "hashed") {
-    return hashedMessages(/** @type {NonNullable<typeof family>} */ (family), law.dummies, users);
+    return kinds.hashedMessages(/** @type {NonNullable<typeof family>} */ (family), law.dummies, users);
   }
   if (law.kind === "coin") {
     const { leavesOut } = law;

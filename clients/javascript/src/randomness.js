@@ -26,7 +26,7 @@ export class RandomBytes {
       this.at = 0;
     }
     const byte = this.block[this.at];
-    this.block[this.at] = 0; // whoever reads the memory later learns nothing about noise that was sent
+    this.block[this.at] = 0; // an attacker who reads the memory later learns nothing about noise that was sent
     this.at += 1;
     return byte;
   }

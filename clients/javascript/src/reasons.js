@@ -19,9 +19,9 @@ export const REASONS = Object.freeze({
     again: "once put right",
     meaning: "The task accepts reports only with its secret or an unspent token.",
   },
-  "too-large": { again: "no", meaning: "It is longer than any report of the task." },
+  "too-large": { again: "no", meaning: "It is longer than this server accepts." },
   "too-many-requests": { again: "yes", meaning: "More reports arrive than this server accepts: try again later." },
-  unavailable: { again: "yes", meaning: "The report could not be stored: try again later." },
+  unavailable: { again: "yes", meaning: "The server cannot do this now: try again later." },
 });
 
 /**

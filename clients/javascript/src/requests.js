@@ -1,4 +1,4 @@
-// Requests that say nothing about whoever makes them beyond what every request of their browser says: no cookies, no
+// Requests that say nothing about the client beyond what every request of its browser says: no cookies, no
 // referrer, no language, and no redirects.
 import { joined } from "./bytes.js";
 import { UnreachableError } from "./errors.js";
@@ -26,8 +26,9 @@ const LONGEST = 2 ** 31 - 1;
 export async function fetched({ address, most, timeout }) {
   const { status, content } = await asked({ address, most, timeout, request: { method: "GET", headers: {} } });
   if (status === OK) return content;
-  const said = status ? `with status ${status}` : "with a redirect, which is not followed";
-  throw new UnreachableError(`${address} answered ${said}`);
+  throw new UnreachableError(
+    `${address} answered with ${status ? `status ${status}` : "a redirect, which is not followed"}`,
+  );
 }
 
 /**

@@ -1,3 +1,4 @@
+import { ASKER_FIELDS } from "./asker.js";
 import { TaskError } from "./errors.js";
 import { shown } from "./exact.js";
 
@@ -28,7 +29,7 @@ function plain(wanted, of = "a task") {
 }
 
 const text = plain("text");
-const whole = plain("a whole number");
+export const whole = plain("a whole number");
 const object = plain("an object with named fields");
 const list = plain("a list");
 
@@ -37,7 +38,7 @@ const list = plain("a list");
  * @param {Form} form
  * @returns {Form}
  */
-function listOf(form) {
+export function listOf(form) {
   return (part, path) => {
     list(part, path);
     part.forEach((/** @type {any} */ each, /** @type {number} */ at) => form(each, `${path}[${at}]`));
@@ -50,41 +51,48 @@ function listOf(form) {
  * @param {{optional?: string[], of?: string}} [rest] the fields that may be missing, and the name of the whole file
  * @returns {Form}
  */
-function fieldsOf(fields, { optional = [], of = "a task" } = {}) {
+export function fieldsOf(fields, { optional = [], of = "a task" } = {}) {
   return (part, path) => {
     plain("an object with named fields", of)(part, path);
-    const place = path === "" ? of : `\`${path}\``;
     for (const name of Object.keys(part)) {
-      if (!Object.hasOwn(fields, name)) throw new TaskError(`\`${name.slice(0, 60)}\` is no field of ${place}`);
+      if (!Object.hasOwn(fields, name)) throw new TaskError(`\`${name.slice(0, 60)}\` is no field of ${placeOf(path, of)}`);
     }
     for (const [name, form] of Object.entries(fields)) {
       if (Object.hasOwn(part, name)) form(part[name], path === "" ? name : `${path}.${name}`);
-      else if (!optional.includes(name)) throw new TaskError(`the field \`${name}\` of ${place} is missing`);
+      else if (!optional.includes(name)) throw new TaskError(`the field \`${name}\` of ${placeOf(path, of)} is missing`);
     }
   };
+}
+
+/** @param {string} path @param {string} of */
+function placeOf(path, of) {
+  return path === "" ? of : `\`${path}\``;
 }
 
 /**
  * One of a few words.
- * @param {string} words as a sentence has them
- * @param {readonly string[]} values
+ * @param {...string} words
  * @returns {Form}
  */
-function oneOf(words, values) {
+export function oneOf(...words) {
   return (part, path) => {
     text(part, path);
-    if (!values.includes(part)) throw new TaskError(`\`${path}\` must be ${words}; got ${shown(part)}`);
+    if (!words.includes(part)) throw new TaskError(`\`${path}\` must be ${inWords(words)}; got ${shown(part)}`);
   };
+}
+
+/** @param {readonly string[]} words */
+function inWords(words) {
+  return words.join(", ").replace(/, (?=[^ ]*$)/, " or ");
 }
 
 /**
  * An object whose field `kind` says which fields it has.
- * @param {string} words
  * @param {Record<string, Record<string, Form>>} kinds
  * @returns {Form}
  */
-function kindsOf(words, kinds) {
-  const kind = oneOf(words, Object.keys(kinds));
+function kindsOf(kinds) {
+  const kind = oneOf(...Object.keys(kinds));
   return (part, path) => {
     object(part, path);
     if (!Object.hasOwn(part, "kind")) throw new TaskError(`the field \`kind\` of \`${path}\` is missing`);
@@ -93,11 +101,11 @@ function kindsOf(words, kinds) {
   };
 }
 
-const pieces = kindsOf("alphabet or list", {
+const pieces = kindsOf({
   alphabet: { characters: text, width: whole },
   list: { values: listOf(text) },
 });
-const answers = kindsOf("list, range, listed-at, text, numbers or choices", {
+const answers = kindsOf({
   list: { values: listOf(text) },
   range: { start: whole, stop: whole },
   "listed-at": { address: text, sha256: text, size: whole },
@@ -105,17 +113,17 @@ const answers = kindsOf("list, range, listed-at, text, numbers or choices", {
     longest: whole,
     levels: whole,
     pieces,
-    normalisation: listOf(oneOf("trim, lower, query or slash", ["trim", "lower", "query", "slash"])),
+    normalisation: listOf(oneOf("trim", "lower", "query", "slash")),
   },
   numbers: { edges: text, quantiles: listOf(text) },
   choices: { values: listOf(text), most: whole },
 });
 const server = fieldsOf({ address: text, key: text });
-const servers = { shufflers: listOf(server), analyzer: server };
-const guarantee = fieldsOf({ epsilon: text, delta: text });
+export const servers = { shufflers: listOf(server), analyzer: server };
+export const guarantee = fieldsOf({ epsilon: text, delta: text });
 
 /** The fields that a task and a series have. The parameters of the protocol are for parameters.js. */
-const shared = {
+export const shared = {
   version: whole,
   question: text,
   answers,
@@ -126,24 +134,12 @@ const shared = {
   most_messages: whole,
   opens: text,
   time_precision: whole,
-  admission: oneOf("anybody, secret or tokens", ["anybody", "secret", "tokens"]),
+  admission: oneOf("anybody", "secret", "tokens"),
+  ...Object.fromEntries(ASKER_FIELDS.map((name) => [name, text])),
 };
 
 /** Refuses a task with an unknown or a missing field, or one of another kind. */
 export const checkForm = fieldsOf(
   { ...shared, closes: text, ...servers, series: fieldsOf({ id: text, round: whole }) },
-  { optional: ["series"] },
-);
-
-/** The same for a series. */
-export const checkSeriesForm = fieldsOf(
-  {
-    ...shared,
-    kind: oneOf("series", ["series"]),
-    total: guarantee,
-    period: whole,
-    rounds: whole,
-    servers: listOf(fieldsOf(servers)),
-  },
-  { of: "a series" },
+  { optional: ["series", ...ASKER_FIELDS] },
 );

@@ -1,6 +1,7 @@
 // Handing a report to the first shuffler, and what its answer means. Only 201 says that a report is taken: whatever
 // answers for the server, such as a page to log in to a network, says something else.
-import { ParameterError, RefusedError, UnreachableError, noted } from "./errors.js";
+import { ParameterError, RefusedError, RefusedTimeError, UnreachableError, noted } from "./errors.js";
+import { isAdmission } from "./invitation.js";
 import { REASONS } from "./reasons.js";
 import { asked, fetched } from "./requests.js";
 import { MOST_TASK_BYTES } from "./task.js";
@@ -26,9 +27,6 @@ const MOST_ANSWER_BYTES = 2 ** 16;
 /** Bytes of a list of answers that is kept elsewhere: a person's device holds it in memory. */
 const MOST_LIST_BYTES = 2 ** 28;
 
-/** What can stand in the header (RFC 6750). */
-const TOKEN = /^[A-Za-z0-9._~+/-]{1,1000}=*$/;
-
 /** @param {unknown} timeout */
 export function checkTimeout(timeout) {
   if (typeof timeout !== "number" || !(timeout > 0 && timeout < Infinity)) {
@@ -46,13 +44,19 @@ export function checkTimeout(timeout) {
 export function checkAdmission(task, admission) {
   if (task.admission === "anybody") return null;
   if (admission === undefined || admission === null) {
-    const wanted = task.admission === "secret" ? "its secret" : "a one-time token";
-    throw new ParameterError(`the task takes a report only with ${wanted}: give its text as admission`);
+    throw new ParameterError(`the task takes a report only with ${wanted(task)}: give its text as admission`);
   }
-  if (typeof admission !== "string" || !TOKEN.test(admission)) {
-    throw new ParameterError("admission must be text of letters, digits and the characters . _ ~ + / - =");
+  if (!isAdmission(admission)) {
+    throw new ParameterError(
+      `admission must be ${wanted(task)}: letters, digits and the characters . _ ~ + / - =, not empty or signs alone`,
+    );
   }
   return admission;
+}
+
+/** @param {Task} task */
+function wanted({ admission }) {
+  return admission === "secret" ? "its secret" : "a one-time token";
 }
 
 /**
@@ -118,30 +122,47 @@ async function advised(asking, advice) {
  */
 function judge(place, status, content) {
   if (status === CREATED) return;
-  const reason = reasonIn(content);
+  const { reason, serverTime } = reasonIn(content);
   if (reason === null || status >= SERVER_ERROR) {
-    const said = status ? `with status ${status}` : "with a redirect";
-    throw new UnreachableError(`${place} answered ${said} and did not take the report${SEND_AGAIN}`, reason);
+    throw new UnreachableError(
+      `${place} answered with ${status ? `status ${status}` : "a redirect"} and did not take the report${SEND_AGAIN}`,
+      reason,
+    );
   }
   const { again, meaning } = REASONS[reason];
   if (again === "yes") {
-    throw new UnreachableError(`${place}: ${meaning} Nothing is lost, send it again later`, reason);
+    const isTime = ["wrong-time", "not-yet-open"].includes(reason);
+    if (isTime) throw new RefusedTimeError(later(place, meaning), reason, serverTime);
+    throw new UnreachableError(later(place, meaning), reason);
   }
-  const kept = again === "no" ? "" : " The report is kept: send it again once that is put right";
-  throw new RefusedError(`${place} refused the report (${reason}): ${meaning}${kept}`, reason);
+  throw new RefusedError(
+    `${place} refused the report (${reason}): ${meaning}` +
+      `${again === "no" ? "" : " The report is kept: send it again once that is put right"}`,
+    reason,
+  );
 }
 
+/** @param {string} place @param {string} meaning */
+function later(place, meaning) {
+  return `${place}: ${meaning} Nothing is lost, send it again later`;
+}
+
+/** The year 10000 in seconds since 1970: tasks end before it. */
+const LAST_TIME = 253_402_300_800;
+
 /**
- * The reason in a problem document (RFC 9457), if it is one that we know.
+ * The reason in a problem document (RFC 9457), if it is one that we know, and the server's time, if it is there.
  * @param {Uint8Array} content
- * @returns {string | null}
+ * @returns {{reason: string | null, serverTime: number | null}}
  */
 function reasonIn(content) {
   try {
-    const { reason } = JSON.parse(new TextDecoder("utf-8", { fatal: true }).decode(content));
-    return typeof reason === "string" && Object.hasOwn(REASONS, reason) ? reason : null;
+    const { reason, server_time: now } = JSON.parse(new TextDecoder("utf-8", { fatal: true }).decode(content));
+    const known = typeof reason === "string" && Object.hasOwn(REASONS, reason);
+    const isTime = known && Number.isSafeInteger(now) && now >= 0 && now < LAST_TIME;
+    return { reason: known ? reason : null, serverTime: isTime ? now : null };
   } catch {
-    return null;
+    return { reason: null, serverTime: null };
   }
 }
 

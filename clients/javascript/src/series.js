@@ -6,24 +6,26 @@
  * answers all of them: losses of the rounds add (curve/total.js).
  */
 
+import { ASKER_FIELDS, askerFields, askerOf } from "./asker.js";
 import { sha256, toHexadecimal } from "./bytes.js";
 import { canonicalBytes } from "./canonical.js";
 import { PROMISED_DELTA } from "./curve/rounding.js";
 import { totalOf } from "./curve/total.js";
 import { general, shareAtMost } from "./curve/words.js";
 import { BrokenPromiseError, ParameterError, TaskError } from "./errors.js";
-import { MOST_ROUNDS, ROUND_VERSION, checkServers, momentInText, readMoment } from "./figures.js";
+import { MOST_ROUNDS, SECOND_VERSION, checkServers, momentInText, readMoment } from "./figures.js";
 import { readGuarantee } from "./guarantee.js";
 import { checkPromise } from "./promise.js";
-import { checkSeriesForm } from "./schema.js";
+import { fieldsOf, guarantee, listOf, oneOf, servers, shared, whole } from "./schema.js";
 import { strengthOf } from "./strength.js";
-import { Task, checkedTask, isSeries, parsed, taskOfJson } from "./task.js";
+import { Task, checkedTask, parsed } from "./task.js";
 
 /** @typedef {import("./figures.js").Place} Place */
 /** @typedef {import("./promise.js").CheckedPromise} CheckedPromise */
 
-/** The version of series files. */
+/** The versions of series files: one with a field about who asks has the second one. */
 const VERSION = 1;
+const SECOND_SERIES_VERSION = 2;
 
 /** One round is no series. */
 const FEWEST_ROUNDS = 2;
@@ -33,6 +35,19 @@ const LONGEST_PERIOD = 3660 * 86_400;
 
 /** Times in files have years of four digits. */
 const LAST_MOMENT = Date.UTC(10000, 0, 1);
+
+/** Refuses a series with an unknown or a missing field, or one of another kind. */
+const checkForm = fieldsOf(
+  {
+    ...shared,
+    kind: oneOf("series"),
+    total: guarantee,
+    period: whole,
+    rounds: whole,
+    servers: listOf(fieldsOf(servers)),
+  },
+  { optional: [...ASKER_FIELDS], of: "a series" },
+);
 
 /** A question that is asked in several rounds without a gap. `readSeries` makes them. */
 export class Series {
@@ -59,6 +74,14 @@ export class Series {
     this.version = plain.version;
     /** @type {string} */
     this.question = plain.question;
+    const { asker, purpose, contact, language } = askerOf(plain);
+    /** Who asks, as the file says, and what for; null where it does not say. */
+    this.asker = asker;
+    this.purpose = purpose;
+    /** A mail address, or an address with https. */
+    this.contact = contact;
+    /** A tag of BCP 47. */
+    this.language = language;
     /** The claimed guarantee of all rounds together, as the file has it. @type {{epsilon: string, delta: string}} */
     this.claim = plain.total;
     /** The claimed guarantee of all rounds together; `check` computes whether it is true. */
@@ -156,22 +179,12 @@ export async function readSeries(source) {
 }
 
 /**
- * Return the task or the series that a text or its bytes hold.
- * @param {string | Uint8Array | ArrayBuffer | Task | Series} source
- * @returns {Promise<Task | Series>}
- */
-export async function readAsked(source) {
-  if (source instanceof Task || source instanceof Series) return source;
-  const plain = parsed(source);
-  return isSeries(plain) ? seriesOfJson(plain) : taskOfJson(plain);
-}
-
-/**
+ * Return the series that JSON holds.
  * @param {any} plain
  * @returns {Promise<Series>}
  */
-async function seriesOfJson(plain) {
-  checkSeriesForm(plain, "");
+export async function seriesOfJson(plain) {
+  checkForm(plain, "");
   await checkSeriesFigures(plain);
   const canonical = canonicalBytes(plain);
   const id = await sha256(canonical);
@@ -196,7 +209,7 @@ function roundOf(plain, name, number) {
   const { kind, total, period, rounds, servers, ...shared } = plain;
   return {
     ...shared,
-    version: ROUND_VERSION,
+    version: SECOND_VERSION,
     opens: momentInText(opensAt(plain, number)),
     closes: momentInText(opensAt(plain, number + 1)),
     ...servers[servers.length === 1 ? 0 : number - 1],
@@ -205,12 +218,30 @@ function roundOf(plain, name, number) {
 }
 
 /**
+ * @param {number} version
+ * @param {string[]} added the fields that only the second version has
+ */
+function checkVersion(version, added) {
+  if (version !== VERSION && version !== SECOND_SERIES_VERSION) {
+    throw new TaskError(`version must be ${VERSION} or ${SECOND_SERIES_VERSION}, got a series of version ${version}`);
+  }
+  if (version === VERSION && added.length > 0) {
+    throw new TaskError(`a series of version 1 has no field \`${added[0]}\`: a series with it has version 2`);
+  }
+  if (version === SECOND_SERIES_VERSION && added.length === 0) {
+    throw new TaskError(
+      `a series of version 2 must have one of the fields ${ASKER_FIELDS.join(", ")}; without any it has version 1`,
+    );
+  }
+}
+
+/**
  * Refuses figures that are out of range, and servers that cannot be those of a round.
  * @param {any} plain a series in its form
  */
 async function checkSeriesFigures(plain) {
   const { version, rounds, period, servers } = plain;
-  if (version !== VERSION) throw new TaskError(`version must be ${VERSION}, got a series of version ${version}`);
+  checkVersion(version, askerFields(plain));
   if (rounds < FEWEST_ROUNDS || rounds > MOST_ROUNDS) {
     throw new TaskError(`rounds must be from ${FEWEST_ROUNDS} to ${MOST_ROUNDS}, got ${rounds}`);
   }

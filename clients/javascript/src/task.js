@@ -1,18 +1,19 @@
 import { OTHER, Places, readList, sizeOf } from "./answers.js";
+import { askerOf } from "./asker.js";
 import { sha256, toHexadecimal } from "./bytes.js";
 import { canonicalBytes } from "./canonical.js";
-import { ChoicePlaces } from "./choices.js";
 import { DataError, ParameterError, TaskError } from "./errors.js";
 import { checkFigures, readMoment } from "./figures.js";
 import { readGuarantee } from "./guarantee.js";
-import { HashFamily } from "./hash_family.js";
-import { NumberPlaces } from "./numbers.js";
+import { kinds } from "./kinds.js";
 import { PROTOCOLS, readLaw } from "./parameters.js";
 import { checkForm } from "./schema.js";
 import { parseStrictly } from "./strict_json.js";
-import { TextCode, writtenAs } from "./text_code.js";
+import { writtenAs } from "./texts.js";
 
 /** @typedef {import("./figures.js").Place} Place */
+/** @typedef {import("./choices.js").ChoicePlaces} ChoicePlaces */
+/** @typedef {import("./numbers.js").NumberPlaces} NumberPlaces */
 /** @typedef {number | bigint} Message a bigint in tasks with hashed messages, which may be larger than 2^53 */
 /** @typedef {"not-listed" | "not-a-number" | import("./text_code.js").WhyOther} WhyOther why an answer is (other) */
 /** @typedef {number | number[] | bigint[]} Values of one person: a place, places, nodes, or those of a text */
@@ -53,6 +54,14 @@ export class Task {
     this.series = plain.series === undefined ? null : Object.freeze({ id: plain.series.id, round: plain.series.round });
     /** @type {string} */
     this.question = plain.question;
+    const { asker, purpose, contact, language } = askerOf(plain);
+    /** Who asks, as the task says, and what for; null where it does not say. */
+    this.asker = asker;
+    this.purpose = purpose;
+    /** A mail address, or an address with https. */
+    this.contact = contact;
+    /** The language of the question: a tag of BCP 47. */
+    this.language = language;
     /** @type {import("./answers.js").Answers} */
     this.answers = plain.answers;
     /** @type {{name: string, parameters: Record<string, any>}} */
@@ -80,12 +89,12 @@ export class Task {
     /** The noise, exactly. */
     this.law = readLaw(this.protocol.name, this.protocol.parameters, this.answers.kind);
     /** The code that cuts texts into pieces; null for other answers. */
-    this.code = this.answers.kind === "text" ? new TextCode(this.answers) : null;
+    this.code = this.answers.kind === "text" ? new kinds.TextCode(this.answers) : null;
     this.#places = this.#placesInFile();
     /** The edges between intervals of numbers; null for other answers. */
-    this.edges = this.#places instanceof NumberPlaces ? this.#places.edges : null;
+    this.edges = this.#numbers?.edges ?? null;
     /** The tree over these intervals; null for other answers. */
-    this.tree = this.#places instanceof NumberPlaces ? this.#places.tree : null;
+    this.tree = this.#numbers?.tree ?? null;
     /** The number of values of one person: one on each level of a text or of a tree, the most choices, or 1. */
     this.levels = this.code?.levels ?? this.tree?.levels ?? this.#choices?.most ?? 1;
     /** The hash functions; null where messages are not hashed. */
@@ -97,19 +106,23 @@ export class Task {
     const { answers, law } = this;
     if (answers.kind === "list") return new Places(answers.values);
     if (answers.kind === "range") return new Places(answers);
-    if (answers.kind === "choices") return new ChoicePlaces(answers);
+    if (answers.kind === "choices") return new kinds.ChoicePlaces(answers);
     if (answers.kind !== "numbers") return null;
-    return new NumberPlaces(answers, /** @type {{branching: number}} */ (law).branching);
+    return new kinds.NumberPlaces(answers, /** @type {{branching: number}} */ (law).branching);
   }
 
   get #choices() {
-    return this.#places instanceof ChoicePlaces ? this.#places : null;
+    return this.answers.kind === "choices" ? /** @type {ChoicePlaces} */ (this.#places) : null;
+  }
+
+  get #numbers() {
+    return this.answers.kind === "numbers" ? /** @type {NumberPlaces} */ (this.#places) : null;
   }
 
   #hashFamily() {
     if (this.law.kind === "hashed") {
       const [modulus, pieces] = [this.law.buckets, this.code?.symbols];
-      return new HashFamily({ modulus, values: BigInt(this.values), pieces, levels: this.levels });
+      return new kinds.HashFamily({ modulus, values: BigInt(this.values), pieces, levels: this.levels });
     }
     return null;
   }
@@ -156,7 +169,7 @@ export class Task {
   }
 
   /**
-   * Bytes of an onion as the hop at this position opens it; at 0 as the first shuffler finds it in a report.
+   * Bytes of an onion as the server at this position opens it; at 0 as the first shuffler finds it in a report.
    * @param {number} position
    */
   onionLength(position) {
@@ -262,9 +275,8 @@ export class Task {
     const number = Number(message);
     if (this.padded && number === this.nothing) return null;
     const [place, less] = [Math.floor(number / this.#kinds), number % this.#kinds === 1];
-    if (this.#places instanceof NumberPlaces) {
-      return { label: this.#places.labelOf(...this.#places.tree.leavesOf(place)), less };
-    }
+    const numbers = this.#numbers;
+    if (numbers !== null) return { label: numbers.labelOf(...numbers.tree.leavesOf(place)), less };
     return { label: this.#choices?.isPadding(place) ? null : this.labelOf(place), less };
   }
 

@@ -2,6 +2,7 @@
 import { sha256 } from "./bytes.js";
 import { TaskError } from "./errors.js";
 import { shown } from "./exact.js";
+import { trimmed, writtenAs } from "./texts.js";
 
 /**
  * The answers of a task that counts texts which nobody listed.
@@ -32,9 +33,6 @@ const SYMBOL_BYTES = 2;
 /** Unicode normalisation (NFC) always comes first; these follow in this order, those that a task names. */
 const STEPS = /** @type {const} */ (["trim", "lower", "query", "slash"]);
 
-/** The characters with the Unicode property White_Space; trim() has another one. */
-const SPACE = /[\t-\r \x85\xa0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000]/;
-
 /** What Python does not print; a space it does. */
 const NOT_PRINTABLE = /(?! )[\p{C}\p{Z}]/u;
 
@@ -44,8 +42,10 @@ export class TextCode {
   #numbers = null;
   #longestPiece = 1;
 
-  /** @param {AnswerText} answers that were checked */
-  constructor({ levels, longest, pieces, normalisation }) {
+  /** @param {AnswerText} answers refused if a text could be cut in two ways */
+  constructor(answers) {
+    checkText(answers);
+    const { levels, longest, pieces, normalisation } = answers;
     this.levels = levels;
     /** Bytes of the longest text. */
     this.longest = longest;
@@ -148,7 +148,7 @@ export class TextCode {
  * Refuses a code that could cut a text in two ways, or whose pieces no text contains.
  * @param {AnswerText} answers
  */
-export function checkText({ levels, longest, pieces, normalisation }) {
+function checkText({ levels, longest, pieces, normalisation }) {
   if (levels < 1 || levels > MOST_LEVELS) throw unusable(`levels must be 1 to ${MOST_LEVELS}, got ${levels}`);
   if (longest < 1 || longest > LONGEST_TEXT) {
     throw unusable(`longest must be 1 to ${LONGEST_TEXT} bytes, got ${longest}`);
@@ -219,27 +219,6 @@ function spelled({ characters, width }) {
  */
 async function parentOf(written) {
   return (await sha256(written)).subarray(0, PARENT_BYTES).reduce((sum, byte) => sum * 256n + BigInt(byte), 0n);
-}
-
-/**
- * The text of an answer; null where an object has none, since not to report because of it would tell something.
- * @param {unknown} answer
- */
-export function writtenAs(answer) {
-  if (answer === null || answer === undefined) return "";
-  try {
-    return String(answer);
-  } catch {
-    return null;
-  }
-}
-
-/** @param {string} text */
-function trimmed(text) {
-  let [start, stop] = [0, text.length];
-  while (start < stop && SPACE.test(text[start])) start += 1;
-  while (stop > start && SPACE.test(text[stop - 1])) stop -= 1;
-  return text.slice(start, stop);
 }
 
 /** @param {string} text */

@@ -1,16 +1,31 @@
 // A client checks the promise itself, and answers a task once, whatever happens in between. In Node and in browsers.
-import * as package_ from "../src/index.js";
 import { REASONS } from "../src/reasons.js";
+import { inNode } from "../src/requests.js";
+import { openReport, privateKey } from "./opening.js";
 import { answering, outcomes, problem, same, sameBytes, thrown } from "./client_checks.js";
 
+const package_ = await import(inNode() ? "../src/node.js" : "../src/index.js");
 const { AT_MOST, BrokenPromiseError, Client, DataError, IndexedDBJournal, ParameterError, RefusedError, TaskError } =
   package_;
-const { UnreachableError, readTask } = package_;
+const { UnreachableError, admissionOf, readTask } = package_;
 
 const SAID_NO = "no";
 const FINAL = Object.keys(REASONS).filter((reason) => REASONS[reason].again === SAID_NO);
 const KEPT = Object.keys(REASONS).filter((reason) => REASONS[reason].again !== SAID_NO);
 const ANSWER = "dark";
+
+/** The answer of a server whose clock is right. */
+function wrongTime(statuses, serverTime) {
+  const document = { reason: "wrong-time", server_time: serverTime };
+  return new Response(JSON.stringify(document), { status: statuses["wrong-time"] });
+}
+
+/** The entry of another person with the same answer. */
+async function otherJournal({ task }, journal) {
+  const client = await Client.open(task, { journal });
+  await client.prepare(ANSWER);
+  return journal.read(task.name);
+}
 
 /** Of a setting: texts of `tasks`, their `names` and `statuses` of reasons; `newJournal` gives that of a new person. */
 const CHECKS = {
@@ -141,13 +156,67 @@ const CHECKS = {
     const requests = answering();
     const without = () => Client.open(tasks.tokens, { journal: newJournal() });
     await thrown(ParameterError, /only with a one-time token/, without);
-    for (const admission of ["", "a b", "a\nb", "ü", 5]) {
+    for (const admission of ["", " ", "-", "..", "=", "a b", "a\nb", "ü", 5]) {
       await thrown(ParameterError, /admission/, () => Client.open(tasks.tokens, { journal: newJournal(), admission }));
     }
     for (const task of [tasks.tokens, tasks.small]) {
       await (await Client.open(task, { journal: newJournal(), admission: "a-token" })).send(ANSWER);
     }
     same(requests.map((request) => request.headers.Authorization), ["Bearer a-token", undefined], "the header");
+  },
+
+  async "an admission that is given later is asked for before anything is made or sent"({ tasks, newJournal }) {
+    const requests = answering();
+    const client = await Client.open(tasks.tokens, { journal: newJournal(), admission: null });
+    await thrown(ParameterError, /only with a one-time token/, () => client.send(ANSWER));
+    same(await client.state(), "new", "the state");
+    await client.prepare(ANSWER);
+    await thrown(ParameterError, /only with a one-time token/, () => client.sendKept());
+    for (const blank of ["", " ", "-", null, undefined]) {
+      await thrown(ParameterError, /a one-time token/, () => client.admit(blank));
+    }
+    same(requests.length, 0, "requests");
+    client.admit("a-token");
+    await client.sendKept();
+    same(requests.map((request) => request.headers.Authorization), ["Bearer a-token"], "the header");
+  },
+
+  async "a link pins its task and holds what admits its person"({ tasks, names, newJournal }) {
+    const asked = JSON.parse(tasks.tokens);
+    const link = `http://127.0.0.1:9/some/ask/${names.tokens}#token=a-token`;
+    const requests = answering(new Response(tasks.tokens), new Response(null, { status: 201 }));
+    const client = await Client.open(new URL(link), { journal: newJournal() });
+    await client.send(ANSWER);
+    const sentTo = `${asked.shufflers[0].address}/v1/tasks/${names.tokens}/reports`;
+    same(requests.map((request) => request.address), [`http://127.0.0.1:9/some/v1/tasks/${names.tokens}`, sentTo], "addresses");
+    same(requests.map((request) => request.headers.Authorization), [undefined, "Bearer a-token"], "the header");
+    answering(new Response(tasks.small));
+    const other = () => Client.open(new URL(link), { journal: newJournal() });
+    await thrown(TaskError, /do not answer/, other);
+    answering(new Response(tasks.tokens));
+    const pinned = () => Client.open(new URL(link), { journal: newJournal(), pin: names.small });
+    await thrown(TaskError, /do not answer/, pinned);
+    answering(new Response(tasks.tokens));
+    const twice = () => Client.open(new URL(link), { journal: newJournal(), admission: "b" });
+    await thrown(ParameterError, /not in both/, twice);
+    answering(new Response(tasks.tokens));
+    const without = () => Client.open(new URL(link.replace(/#.*/, "")), { journal: newJournal() });
+    await thrown(ParameterError, /only with a one-time token/, without);
+  },
+
+  async "what admits a person is read from a link"() {
+    const page = `https://a.example/ask/${"a".repeat(64)}`;
+    same(admissionOf(`${page}#token=a.b_c~d-e`), "a.b_c~d-e", "a token");
+    same(admissionOf(new URL(`${page}#token=a+b/c==`)), "a+b/c==", "a token with other signs");
+    same(admissionOf(`${page}#token=a%2Bb%3D`), "a+b=", "an escaped token");
+    for (const none of [page, `${page}#`, `${page}#top`, `${page}#tokens=a`, `${page}?token=a`]) {
+      same(admissionOf(none), null, none);
+    }
+    for (const wrong of ["#token=", "#token", "#token=-", "#token=%20", "#token=%", "#token=a b", "#token=\u00fc"]) {
+      const error = await thrown(ParameterError, /copy it as a whole/, async () => admissionOf(page + wrong));
+      if (wrong.length > 9 && error.message.includes(wrong.slice(7))) throw new Error(error.message);
+    }
+    await thrown(ParameterError, /link must be an address/, async () => admissionOf("a"));
   },
 
   // Once
@@ -194,7 +263,7 @@ const CHECKS = {
   async "a retry sends the same bytes"({ tasks, newJournal, statuses }) {
     const journal = newJournal();
     const failed = (reason) => problem(reason, statuses[reason]);
-    const requests = answering(failed("unavailable"), failed("too-many-requests"), failed("wrong-time"));
+    const requests = answering(failed("unavailable"), failed("too-many-requests"), failed("not-yet-open"));
     const sending = async () => (await Client.open(tasks.small, { journal })).send(ANSWER);
     const first = await thrown(UnreachableError, /lost/, sending);
     if (/was not/.test(first.message)) throw new Error(first.message);
@@ -208,6 +277,76 @@ const CHECKS = {
     same([receipt.state, receipt.madeBefore], ["sent", true], "the receipt");
     for (const { body } of requests) sameBytes(body, requests[0].body);
     same(requests.length, 4, "requests");
+  },
+
+  async "a refused time is replaced, and nothing else"({ tasks, newJournal, statuses, key }) {
+    const journal = newJournal();
+    const [{ now }, days] = [Date, 2 * 86_400];
+    try {
+      Date.now = () => now() + 1000 * days;
+      const client = await Client.open(tasks.small, { journal });
+      const step = client.task.timePrecision;
+      const serverTime = Math.floor(now() / 1000 / step) * step;
+      const requests = answering(wrongTime(statuses, serverTime));
+      const receipt = await client.send(ANSWER);
+      same([receipt.state, receipt.clockAhead], ["sent", days], "the receipt");
+      const opening = await privateKey(key);
+      const [first, second] = await Promise.all(requests.map(({ body }) => openReport(client.task, body, opening)));
+      same(second.reportId, first.reportId, "the id");
+      same(second.onions.map(String), first.onions.map(String), "onions");
+      const opens = client.task.opens.getTime() / 1000;
+      same([first.time, second.time], [serverTime + days, opens - (opens % step)], "times");
+    } finally {
+      Date.now = now;
+    }
+    same(await (await Client.open(tasks.small, { journal })).state(), "sent", "the state");
+  },
+
+  async "a fallback whose answer was lost counts as sent"({ tasks, newJournal, statuses }) {
+    const failed = (reason) => problem(reason, statuses[reason]);
+    const requests = answering(wrongTime(statuses), failed("unavailable"), failed("other-bytes"));
+    const client = await Client.open(tasks.small, { journal: newJournal() });
+    await thrown(UnreachableError, /lost/, () => client.send(ANSWER));
+    const receipt = await client.sendKept();
+    same([receipt.state, receipt.clockAhead], ["sent", null], "the receipt");
+    same(requests.length, 4, "requests");
+    sameBytes(requests[2].body, requests[0].body);
+    sameBytes(requests[3].body, requests[1].body);
+  },
+
+  async "a report that was taken before the server's clock was set back is kept"({ tasks, newJournal, statuses }) {
+    const requests = answering(wrongTime(statuses), problem("other-bytes", statuses["other-bytes"]));
+    const client = await Client.open(tasks.small, { journal: newJournal() });
+    const error = await thrown(UnreachableError, /lost/, () => client.send(ANSWER));
+    same([error.reason, await client.state()], ["wrong-time", "ready"], "what is kept");
+    same((await client.sendKept()).state, "sent", "the receipt");
+    sameBytes(requests[2].body, requests[0].body);
+  },
+
+  async "a time that the server does not say is ignored"({ tasks, newJournal, statuses }) {
+    for (const wrong of ["x", -1, true, 1.5, 1e15, null]) {
+      answering(wrongTime(statuses, wrong));
+      const client = await Client.open(tasks.small, { journal: newJournal() });
+      same((await client.send(ANSWER)).clockAhead, 0, String(wrong));
+    }
+  },
+
+  async "a report of an earlier version says when it can be sent"({ tasks, newJournal, statuses }) {
+    const journal = newJournal();
+    const { now } = Date;
+    try {
+      Date.now = () => now() + 2000 * 86_400;
+      const client = await Client.open(tasks.small, { journal });
+      const { report, spending } = await otherJournal(client, newJournal());
+      await journal.keep(client.task.name, report, spending); // without a fallback
+      const requests = answering(wrongTime(statuses, Math.floor(now() / 3.6e6) * 3600));
+      const error = await thrown(UnreachableError, /clock is ahead by about 2 days: correct it/, () => client.sendKept());
+      if (!error.message.includes(`can be sent from ${spending.day} on`)) throw new Error(error.message);
+      await client.sendKept();
+      sameBytes(requests[1].body, requests[0].body);
+    } finally {
+      Date.now = now;
+    }
   },
 
   async "the second report is the first whatever the answer"({ tasks, newJournal }) {
@@ -270,20 +409,21 @@ const CHECKS = {
   async "a refusal for good ends a report"({ tasks, newJournal, statuses }) {
     for (const reason of FINAL) {
       const client = await Client.open(tasks.small, { journal: newJournal() });
-      const requests = answering(problem(reason, statuses[reason]));
+      const versions = reason === "other-bytes" ? 2 : 1; // a server that has other bytes may have those of the fallback
+      const requests = answering(...Array.from({ length: versions }, () => problem(reason, statuses[reason])));
       for (let time = 0; time < 2; time += 1) {
         const error = await thrown(RefusedError, new RegExp(reason), () => client.send(ANSWER));
         same(error.reason, reason, "the reason");
       }
       await thrown(RefusedError, new RegExp(reason), () => client.report(ANSWER));
-      same(requests.length, 1, "requests");
+      same(requests.length, versions, "requests");
       same((await client.journal.read(client.task.name)).report.length, 0, "bytes that are left");
       same(await client.state(), "refused", "the state");
     }
   },
 
   async "after other refusals the same bytes are sent"({ tasks, newJournal, statuses }) {
-    for (const reason of KEPT) {
+    for (const reason of KEPT.filter((each) => each !== "wrong-time")) {
       const client = await Client.open(tasks.small, { journal: newJournal() });
       const requests = answering(problem(reason, statuses[reason]));
       const put_right = REASONS[reason].again === "once put right";
@@ -297,10 +437,11 @@ const CHECKS = {
   },
 
   async "a server in trouble refuses nothing"({ tasks, newJournal }) {
-    for (const reason of FINAL) {
+    for (const reason of [...FINAL, "wrong-time"]) {
       const client = await Client.open(tasks.small, { journal: newJournal() });
-      answering(problem(reason, 500));
+      const requests = answering(problem(reason, 500));
       await thrown(UnreachableError, /status 500/, () => client.send(ANSWER));
+      same(requests.length, 1, "requests");
       same(await client.state(), "ready", "the state");
     }
   },
@@ -313,6 +454,7 @@ const CHECKS = {
       new Response(null, { status: 204 }),
       new Response(null, { status: 302 }),
       new Response("no such page", { status: 404 }),
+      new Response(null, { status: 413 }), // of a proxy
       new Response("gone", { status: 410 }),
       new Response("not JSON {", { status: 400 }),
       new Response('["closed"]', { status: 410 }),

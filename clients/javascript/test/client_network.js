@@ -1,6 +1,8 @@
 // What tests of the client over a real network need; in Node and in browsers.
-import { Client, IndexedDBJournal } from "../src/index.js";
 import { REASONS } from "../src/reasons.js";
+import { inNode } from "../src/requests.js";
+
+const { Client, IndexedDBJournal } = await import(inNode() ? "../src/node.js" : "../src/index.js");
 
 /** What becomes of each of these calls of a client, one after another: its result, or the error's name and words. */
 export async function calls(text, options, ...asked) {

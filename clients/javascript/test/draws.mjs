@@ -7,11 +7,12 @@ import { readTask } from "../src/task.js";
 
 for (const { task: plain, place, people } of JSON.parse(readFileSync(0, "utf8"))) {
   const task = await readTask(JSON.stringify(plain));
-  const row = task.mostMessages * task.symbolBytes;
+  const { symbolBytes } = task; // computed anew by every access
+  const row = task.mostMessages * symbolBytes;
   const written = Buffer.alloc(people * row, 255);
   for (let person = 0; person < people; person++) {
     messagesOf(task, place).forEach((message, at) => {
-      written.writeUIntBE(message, person * row + at * task.symbolBytes, task.symbolBytes);
+      written.writeUIntBE(message, person * row + at * symbolBytes, symbolBytes);
     });
   }
   for (let at = 0; at < written.length; ) at += writeSync(1, written, at);

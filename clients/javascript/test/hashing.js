@@ -6,7 +6,7 @@ import { messagesOf } from "../src/randomizer.js";
 import { belowLarge } from "../src/randomness.js";
 import { readNumber } from "../src/exact.js";
 import { readTask } from "../src/task.js";
-import { TextCode, checkText } from "../src/text_code.js";
+import { TextCode } from "../src/text_code.js";
 import { Checks, failing, given, same } from "./checking.js";
 
 /** All of them. */
@@ -176,12 +176,12 @@ async function checkValues() {
 
 async function checkCodes() {
   const right = { kind: "text", levels: 3, longest: 8, pieces: ALPHABET, normalisation: ["trim", "lower"] };
-  checkText(right);
-  checkText({ ...right, pieces: { kind: "list", values: ["a b", "ß", "\u{1f4a9}"] } });
+  new TextCode(right);
+  new TextCode({ ...right, pieces: { kind: "list", values: ["a b", "ß", "\u{1f4a9}"] } });
   const characters = (text, width = 1) => ({ pieces: { kind: "alphabet", characters: text, width } });
   const values = (...listed) => ({ pieces: { kind: "list", values: listed } });
   const many = Array.from({ length: 2 ** 14 - 2 }, (_, at) => String(at));
-  checkText({ ...right, ...values(...many.slice(1)) });
+  new TextCode({ ...right, ...values(...many.slice(1)) });
   const wrong = [{ levels: 0 }, { levels: 65 }, { longest: 0 }, { longest: 257 }];
   wrong.push(characters("abc", 0), characters("a", 5));
   wrong.push(characters("aba"), characters("A"), characters(""), characters("a\n"), values("e\u0301"), values());
@@ -189,11 +189,11 @@ async function checkCodes() {
   wrong.push(values(...many), characters("abcdefghijklm", 4), { normalisation: ["lower", "trim"] });
   wrong.push({ normalisation: ["trim", "trim"] }, values("\u00a0"));
   for (const change of wrong) {
-    const error = await failing(() => checkText({ ...right, ...change }));
+    const error = await failing(() => new TextCode({ ...right, ...change }));
     same(error.name, "TaskError", JSON.stringify(change).slice(0, 60));
     same(error.message.startsWith("the code of the answers cannot be used: "), true, error.message);
   }
-  checkText({ ...right, ...values("Ab"), normalisation: ["trim"] });
+  new TextCode({ ...right, ...values("Ab"), normalisation: ["trim"] });
 }
 
 async function checkTasks(load) {

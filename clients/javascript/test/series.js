@@ -1,6 +1,7 @@
 // Every vector of series: ids, tasks of rounds, times, limits on all rounds together, and corrupted files.
 import { Client } from "../src/client.js";
-import { readAsked, readSeries } from "../src/series.js";
+import { readAsked } from "../src/asked.js";
+import { readSeries } from "../src/series.js";
 import { readTask } from "../src/task.js";
 import { Checks, failing, same } from "./checking.js";
 
@@ -66,7 +67,7 @@ async function checkValid(vector, file) {
 async function checkNoRounds(series, plain, round) {
   const { series: _, ...alone } = plain;
   const others = [
-    { ...alone, version: 1 },
+    { ...alone, version: series.version },
     { ...plain, users: plain.users + 1 },
     { ...plain, series: { id: series.name, round: round === 1 ? 2 : 1 } },
     { ...plain, series: { id: series.name, round: series.rounds + 1 } },

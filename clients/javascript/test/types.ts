@@ -1,6 +1,7 @@
 // A program that uses the package, and that what is declared is what there is; only its types are checked.
 import type * as declared from "../types/index.js";
 import * as actual from "../src/index.js";
+import * as inNode from "../src/node.js";
 import { AT_MOST, BrokenPromiseError, Client, RefusedError, UnreachableError, readTask } from "../types/index.js";
 import type { Journal, Law, Options, Receipt, Series, Task } from "../types/index.js";
 
@@ -26,6 +27,9 @@ export const read: (source: actual.Task | Exclude<Parameters<Read>[0], Task>) =>
 
 /** And the other way round: nothing is there that is not declared, and nothing is taken that is not. */
 export const names: Same<keyof typeof actual, keyof typeof declared> = true;
+export const namesInNode: Same<keyof typeof inNode, keyof typeof declared> = true;
+export const ofNodeClients: Same<keyof inNode.Client, keyof Client> = true;
+export const opensInNode: typeof actual.Client.open = inNode.Client.open;
 export const ofClients: Same<keyof actual.Client, keyof Client> = true;
 export const ofTasks: Same<keyof actual.Task, keyof Task> = true;
 export const ofSeries: Same<keyof actual.Series, keyof Series> = true;

@@ -21,8 +21,8 @@ export interface Options {
    * the folder that the client in Python uses. In Node it may be the name of a folder.
    */
   journal?: Journal | string;
-  /** The secret or the one-time token, for tasks that ask for it. */
-  admission?: string;
+  /** The secret or the one-time token, for tasks that ask for it; null if `client.admit` gives it later. */
+  admission?: string | null;
   /** Seconds that a server may take to answer; 30 unless given. */
   timeout?: number;
   /**
@@ -41,7 +41,8 @@ export declare class Client {
    * Checks everything that a person checks before they answer: that it is the task that is pinned, that its parameters
    * keep what it promises and this person allows, that it is open, and that it can be answered. Nothing is sent.
    *
-   * @param task a task or a series, the text or bytes of its file, or a URL to fetch it from
+   * @param task a task or a series, the text or bytes of its file, or a URL to fetch it from. The link of an
+   *   invitation, `https://host/ask/ID#token=...`, also is the pin and the admission.
    * @throws TaskError where it is no task, or not the one that is pinned
    * @throws BrokenPromiseError where it gives less privacy than it claims, or than is allowed
    * @throws RefusedError, UnreachableError where it is closed, is not open yet or cannot be fetched
@@ -65,6 +66,12 @@ export declare class Client {
    * @throws DataError where the privacy of an answer in the journal is unknown
    */
   spending(): Promise<BudgetUse | null>;
+  /**
+   * Gives the secret or the one-time token that `send` and `sendKept` need, for tasks that ask for it.
+   *
+   * @throws ParameterError where it is empty, or has signs that none has
+   */
+  admit(admission: string): void;
   /** What became of this person's report: there is none, it is ready, it was taken, or it was refused for good. */
   state(): Promise<"new" | "ready" | "sent" | "refused">;
   /** Fetches the list of answers where the task keeps it elsewhere, and checks its fingerprint. */
@@ -89,6 +96,13 @@ export declare class Client {
   /** Sends the report that the journal holds, without knowing the answer. */
   sendKept(): Promise<Receipt>;
 }
+
+/**
+ * The secret or token in the fragment of an invitation link; null where the link has none.
+ *
+ * @throws ParameterError where it is empty or cut off
+ */
+export declare function admissionOf(link: string | URL): string | null;
 
 /** What a task promises, and what was computed from its parameters. */
 export interface CheckedPromise {
@@ -124,6 +138,11 @@ export interface Receipt {
   milliseconds: number;
   /** Whether the report was made before, so that the answer that was given now was not used. */
   madeBefore: boolean;
+  /**
+   * The number of seconds by which this device's clock is ahead of the server's, where the server refused the report's
+   * time and took the same messages with another time; about 0 if the clock was corrected since, and null otherwise.
+   */
+  clockAhead: number | null;
 }
 
 /** Reads a task; refuses whatever is not exactly as the wire format says. */
@@ -234,6 +253,14 @@ export declare class Series {
   private constructor();
   readonly version: number;
   readonly question: string;
+  /** Who asks, as the file says: nothing proves it. Null where it does not say. */
+  readonly asker: string | null;
+  /** What the counts are for. */
+  readonly purpose: string | null;
+  /** A mail address, or an address that begins with https://. */
+  readonly contact: string | null;
+  /** The language of the question, a tag of BCP 47 such as "de". */
+  readonly language: string | null;
   /** The claimed guarantee of all rounds together, as numbers. */
   readonly guarantee: { readonly epsilon: number; readonly delta: number };
   /** The same in the spelling of the file. */
@@ -282,11 +309,19 @@ export declare function readSeries(source: string | Uint8Array | ArrayBuffer | S
 /** A question, who may answer what, the noise, and the servers with their keys. */
 export declare class Task {
   private constructor();
-  /** 1, or 2 for a round of a series. */
+  /** 1, or 2 for a round of a series or a task that says who asks. */
   readonly version: number;
   /** The series that the task is a round of, by its id, and the number of the round; null for a single task. */
   readonly series: { readonly id: string; readonly round: number } | null;
   readonly question: string;
+  /** Who asks, as the file says: nothing proves it. Null where it does not say. */
+  readonly asker: string | null;
+  /** What the counts are for. */
+  readonly purpose: string | null;
+  /** A mail address, or an address that begins with https://. */
+  readonly contact: string | null;
+  /** The language of the question, a tag of BCP 47 such as "de". */
+  readonly language: string | null;
   readonly answers:
     | { readonly kind: "list"; readonly values: readonly string[] }
     | { readonly kind: "range"; readonly start: number; readonly stop: number }
@@ -364,7 +399,7 @@ export declare class Task {
   readonly symbols: Message;
   /** The width of a message. */
   readonly symbolBytes: number;
-  /** Bytes of a message in its layers, as the hop at this position opens it; at 0 as it is in a report. */
+  /** Bytes of a message in its layers, as the server at this position opens it; at 0 as it is in a report. */
   onionLength(position: number): number;
   /** Bytes of the longest sealed report. */
   readonly longestReport: number;
@@ -411,8 +446,12 @@ export interface Entry {
   task: string;
   state: "ready" | "sent" | "refused";
   report: Uint8Array;
+  /** The same report with the earliest time of the task, for a server that refuses the other; empty if there is none. */
+  fallback?: Uint8Array;
   /** Of the report, while it is there. */
   sha256: string;
+  /** Of the fallback, while it is there. */
+  fallback_sha256?: string;
   reason: string | null;
   /** What the privacy of the answer follows from; null in entries of the first version. */
   spending: Spending | null;
@@ -475,9 +514,9 @@ export interface Journal {
   read(task: string): Promise<Entry | null>;
   /**
    * Enters a finished report durably, unless one is there already; gives the one that is there then. Of several at once
-   * exactly one enters its report. Claims of this task are removed.
+   * exactly one enters its report. Claims of this task are removed. The fallback is kept with the report.
    */
-  keep(task: string, report: Uint8Array, spending?: Spending): Promise<Entry>;
+  keep(task: string, report: Uint8Array, spending?: Spending, fallback?: Uint8Array): Promise<Entry>;
   /** Enters what became of a report, and drops its bytes; what was entered before stays. */
   settle(task: string, state: "sent" | "refused", reason?: string | null): Promise<void>;
   /** All answered and claimed tasks, each once. Needed for a budget. */

@@ -42,7 +42,8 @@ class Recorder:
 
     async def answer(self, request):
         body = await request.body()
-        self.paths.append(request.url.path)
+        query = f"?{request.url.query}" if request.url.query else ""
+        self.paths.append(request.url.path + query)
         self.headers.append(dict(request.headers))
         if request.method == "GET":
             found = self.files.get(request.url.path)

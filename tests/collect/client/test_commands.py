@@ -207,6 +207,7 @@ def test_a_crowd_that_cannot_be_sent(folder, shuffler):
     assert crowded(folder, task="missing.json").returncode == 3
 
 
+@pytest.mark.slow
 def test_a_crowd_with_a_list_of_answers_kept_elsewhere(folder, kept):
     (folder / "listed.json").write_text(listed_at(kept.task, "http://127.0.0.1:9/themes.txt").to_json())
     (folder / "themes.txt").write_bytes(THEMES)

@@ -198,8 +198,10 @@ def _of_group(group):
 def test_admissions(shuffler):
     def sent(admission, shown):
         shuffler.reset()
-        send_crowd(task_at(shuffler.address, admission=admission).task, ["dark"] * 3, admission=shown)
-        return sorted({headers["authorization"] for headers in shuffler.headers})
+        task = task_at(shuffler.address, admission=admission).task
+        send_crowd(task, ["dark"] * 3, admission=shown)
+        requests = zip(shuffler.paths, shuffler.headers, strict=False)  # those of an interrupted crowd may still arrive
+        return sorted({headers["authorization"] for path, headers in requests if task.name in path})
 
     assert sent("secret", "sesame") == sent("secret", ["sesame"]) == ["Bearer sesame"]
     assert sent("tokens", ["a", "b", "c", "d"]) == ["Bearer a", "Bearer b", "Bearer c"]
@@ -245,6 +247,7 @@ def test_workers_have_the_external_list_of_answers(shuffler, people):
 # Simulated answers ------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_answers_are_the_rows_of_a_column(tmp_path):
     path = tmp_path / "people.csv"
     path.write_text("name,theme\na,dark\nb,dark\nc,light\nd,\ne,purple\n")

@@ -4,6 +4,7 @@ import base64
 import hashlib
 import json
 import os
+import re
 import stat
 from datetime import UTC, datetime
 from pathlib import Path
@@ -12,6 +13,7 @@ import pytest
 
 from shuffledp.collect import Client, Reason
 from shuffledp.collect.client.journal import Journal, default_folder
+from shuffledp.collect.task.report import open_report
 from shuffledp.errors import DataError, ParameterError
 from tests.collect.client.servers import problem
 
@@ -103,8 +105,11 @@ def changed(text):
         lambda text: text[:-20],
         lambda text: text.replace(b"ready", b"steady"),
         lambda text: text.replace(b"ready", b"sent"),
-        lambda text: text.replace(b"shuffledp journal 2", b"shuffledp journal 3"),
-        lambda text: text.replace(b"shuffledp journal 2", b"shuffledp journal 1"),
+        lambda text: text.replace(b"shuffledp journal 3", b"shuffledp journal 4"),
+        lambda text: text.replace(b"shuffledp journal 3", b"shuffledp journal 2"),
+        lambda text: text.replace(b"shuffledp journal 3", b"shuffledp journal 1"),
+        lambda text: text.replace(b'"fallback":"', b'"fallback":"AAAA'),
+        lambda text: re.sub(rb'"fallback":"[^"]*"', b'"fallback":""', text),
         lambda text: text.replace(b'"honest_users":', b'"honest_user":'),
         lambda text: text.replace(b'{"kind"', b'{"more":1,"kind"'),
         lambda text: b"\xff\xfe" + text,
@@ -169,13 +174,16 @@ def test_the_journal_does_not_contain_the_answer(kept, shuffler, tmp_path, caplo
     if answer is not None:
         shuffler.script.append(answer)
     client = Client(kept.task, journal=tmp_path)
-    report = client.report(secret)
+    report, fallback = client.report(secret), client.journal.read(kept.task).fallback
+    assert open_report(kept.task, fallback, kept.keys[0]).onions == open_report(kept.task, report, kept.keys[0]).onions
     assert json.loads(client.journal.path(kept.task).read_bytes()) == {
-        "kind": "shuffledp journal 2",
+        "kind": "shuffledp journal 3",
         "task": kept.task.name,
         "state": "ready",
         "report": base64.b64encode(report).decode(),
+        "fallback": base64.b64encode(fallback).decode(),
         "sha256": hashlib.sha256(report).hexdigest(),
+        "fallback_sha256": hashlib.sha256(fallback).hexdigest(),
         "reason": None,
         "spending": {
             "question": "Which theme do you use?",

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from scipy.stats import chi2
 
-from shuffledp.collect.client.client import messages_of, new_report
+from shuffledp.collect.client.making import messages_of, new_report
 from shuffledp.collect.task.report import open_report
 from shuffledp.errors import ShuffledpError
 from shuffledp.noise import CompoundPoisson
@@ -91,7 +91,7 @@ def test_the_order_of_messages_is_independent_of_the_answer(name):
 def test_a_report_keeps_that_order(monkeypatch):
     kept, made = small_task(), []
     monkeypatch.setattr(
-        "shuffledp.collect.client.client.messages_of",
+        "shuffledp.collect.client.making.messages_of",
         lambda task, answer: made.append(messages_of(task, answer)) or made[-1],
     )
     report = new_report(kept.task, "dark")
@@ -119,6 +119,7 @@ def test_reports_are_padded():
     assert messages_of(whole, "dark").count(task.nothing) >= 1000 - task.most_messages
 
 
+@pytest.mark.slow
 def test_padding_is_anywhere_in_a_report():
     """The mean rank is within 5.5 standard deviations of the middle."""
     task, ranks = small_task(protocol="hist").task, []

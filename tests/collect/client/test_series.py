@@ -11,6 +11,7 @@ from typer.testing import CliRunner
 from shuffledp.cli.app import app
 from shuffledp.collect import Client, Reason
 from shuffledp.collect.client import client as module
+from shuffledp.collect.client import making
 from shuffledp.collect.client.budget import Total
 from shuffledp.collect.client.journal import Journal
 from shuffledp.collect.simulation.crowd import send_crowd
@@ -22,10 +23,10 @@ from tests.cli.commands import command
 from tests.collect.client.servers import problem
 from tests.collect.series import small_series
 
-PERIOD = 1000
+PERIOD = 100_000
 NOW = int(time.time())
-OPENS = datetime.fromtimestamp(NOW - 1500, tz=UTC)
-"""Round 2 is open now."""
+OPENS = datetime.fromtimestamp(NOW - 150_000, tz=UTC)
+"""Round 2 is open for the next half day: tests run minutes after this module is loaded."""
 
 
 @pytest.fixture
@@ -37,7 +38,8 @@ def kept(shuffler):
 def clock(monkeypatch):
     """Seconds since 1970 as the client sees them."""
     now = SimpleNamespace(at=NOW)
-    monkeypatch.setattr(module, "time", SimpleNamespace(time=lambda: now.at, perf_counter=time.perf_counter))
+    for each in (module, making):
+        monkeypatch.setattr(each, "time", SimpleNamespace(time=lambda: now.at, perf_counter=time.perf_counter))
     return now
 
 

@@ -76,38 +76,72 @@ export function sumsFrom(numbers) {
 }
 
 /**
- * The laws of sums: entry k is the sum over i of one[i] other[k - i].
+ * The laws of sums: entry k is the sum over i of one[i] other[k - i]. Four entries are summed at once, since they share
+ * most of their factors; each in blocks, off by (67 + size / 256) roundings at most, as `dot` is.
  *
  * @param {Float64Array} one @param {Float64Array} other
  */
 export function convolved(one, other) {
-  if (one === other) return convolvedWithItself(one);
   const [short, long] = one.length < other.length ? [one, other] : [other, one];
   const reversed = short.slice().reverse();
-  const sums = new Float64Array(one.length + other.length - 1);
-  for (let k = 0; k < sums.length; k += 1) {
-    const from = Math.max(0, k - short.length + 1);
-    const stop = Math.min(k + 1, long.length);
-    sums[k] = dot(long, from, reversed, from + short.length - 1 - k, stop - from);
+  const before = short.length - 1;
+  const sums = new Float64Array(long.length + before + 3); // up to three more than there are
+  const padded = new Float64Array(sums.length + short.length); // zeros stand around the longer one
+  padded.set(long, before);
+  for (let k = 0; k < long.length + before; k += 4) {
+    const stop = Math.min(short.length, before + long.length - k);
+    for (let start = Math.max(0, before - k - 3); start < stop; start += BLOCK) {
+      addBlock(sums, k, reversed, start, Math.min(start + BLOCK, stop), padded);
+    }
   }
-  return sums;
+  return sums.slice(0, long.length + before);
 }
 
 /**
- * The same for two equal laws: one[i] one[k - i] stands for two products, which halves the work.
+ * Adds to sums[k + j], for j from 0 to 3, the products of factors[i] and others[k + j + i], for i from start to stop.
  *
- * @param {Float64Array} one
+ * @param {Float64Array} sums @param {number} k
+ * @param {Float64Array} factors @param {number} start @param {number} stop
+ * @param {Float64Array} others
  */
-function convolvedWithItself(one) {
-  const reversed = one.slice().reverse();
-  const sums = new Float64Array(2 * one.length - 1);
-  for (let k = 0; k < sums.length; k += 1) {
-    const from = Math.max(0, k - one.length + 1);
-    const pairs = ((k + 1) >> 1) - from; // i below k - i
-    const square = k % 2 ? 0 : one[k / 2] ** 2;
-    sums[k] = 2 * dot(one, from, reversed, from + one.length - 1 - k, pairs) + square;
+function addBlock(sums, k, factors, start, stop, others) {
+  let first = 0;
+  let second = 0;
+  let third = 0;
+  let fourth = 0;
+  let i = start;
+  let at = k + start;
+  let a = others[at];
+  let b = others[at + 1];
+  let c = others[at + 2];
+  for (; i + 3 < stop; i += 4, at += 4) {
+    // one by one: destructuring makes it nine times slower
+    const p = factors[i];
+    const q = factors[i + 1];
+    const r = factors[i + 2];
+    const s = factors[i + 3];
+    const d = others[at + 3];
+    const e = others[at + 4];
+    const f = others[at + 5];
+    const g = others[at + 6];
+    first += p * a + q * b + (r * c + s * d);
+    second += p * b + q * c + (r * d + s * e);
+    third += p * c + q * d + (r * e + s * f);
+    fourth += p * d + q * e + (r * f + s * g);
+    a = e;
+    b = f;
+    c = g;
   }
-  return sums;
+  for (; i < stop; i += 1, at += 1) {
+    first += factors[i] * others[at];
+    second += factors[i] * others[at + 1];
+    third += factors[i] * others[at + 2];
+    fourth += factors[i] * others[at + 3];
+  }
+  sums[k] += first;
+  sums[k + 1] += second;
+  sums[k + 2] += third;
+  sums[k + 3] += fourth;
 }
 
 /**

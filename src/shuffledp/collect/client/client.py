@@ -6,17 +6,25 @@ Before an answer is randomized, the client checks the guarantee, the pinned id a
 from __future__ import annotations
 
 import hashlib
-import secrets
 import time
+from collections.abc import Iterator
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
-
 from shuffledp.collect.client.budget import BudgetUse, claimed, limit_of, use_of
+from shuffledp.collect.client.invitation import Invitation
 from shuffledp.collect.client.journal import Entry, Journal
-from shuffledp.collect.client.transport import SECONDS, Receipt, check_admission, check_seconds, fetch, post
+from shuffledp.collect.client.making import new_versions
+from shuffledp.collect.client.transport import (
+    SECONDS,
+    Receipt,
+    RefusedTimeError,
+    check_admission,
+    check_seconds,
+    fetch,
+    post,
+)
 from shuffledp.collect.reasons import Reason
 from shuffledp.collect.task import (
     AnswersElsewhere,
@@ -29,44 +37,17 @@ from shuffledp.collect.task import (
     read_task_or_series,
 )
 from shuffledp.collect.task.public_file import is_hexadecimal
-from shuffledp.collect.task.report import ID_BYTES, seal_report
+from shuffledp.collect.task.series import task_or_series_of
 from shuffledp.errors import (
     BrokenPromiseError,
     DataError,
     ParameterError,
     RefusedError,
-    ShuffledpError,
     TaskError,
     UnreachableError,
 )
-from shuffledp.formatting import privacy_figure
-from shuffledp.histogram.shuffle import shuffle
+from shuffledp.formatting import length_of_time, privacy_figure
 from shuffledp.ledger.budget import Budget
-from shuffledp.randomness import generator
-
-_MOST_TRIES = 100
-"""Sampling again is expected once in 10^13 people: this limit is only reached with a task that was not checked."""
-
-
-def messages_of(task: Task, answer: Any, *, rng: np.random.Generator | None = None) -> list[int]:
-    """Return the messages for an answer, in random order; sample again if they are more than a report may hold.
-
-    Where reports are padded, the rest are padding messages, which are not counted.
-    """
-    source = generator(rng)
-    values = task.values_of(answer, rng=source)
-    for _ in range(_MOST_TRIES):
-        messages = task.protocol.randomize(values, rng=source).astype(np.int64)
-        if messages.size <= task.most_messages:
-            return [int(message) for message in shuffle(_padded(task, messages), rng=source)]
-    raise ShuffledpError("the randomizer always returns more messages than the task allows: the task was not checked")
-
-
-def _padded(task: Task, messages: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Add padding messages, where reports of the task have a fixed number of messages."""
-    missing = task.most_messages - messages.size if task.padded else 0
-    return np.append(messages, np.full(missing, task.nothing))
-
 
 AT_MOST = (10.0, 0.01)
 """The default limit on (epsilon, delta). A weaker guarantee says almost nothing: a release may become 22,000 times as
@@ -149,9 +130,15 @@ def open_task(asked: Task | Series) -> Task:
 
 def _refuse_unless_open(task: Task | Series, phase: Phase) -> None:
     if phase is Phase.BEFORE:
-        raise UnreachableError(f"the task opens at {moment_in_text(task.opens)}", reason=Reason.NOT_YET_OPEN)
+        text = f"the task opens at {moment_in_text(task.opens)}; by this device's clock it is {_today()}"
+        raise UnreachableError(text, reason=Reason.NOT_YET_OPEN)
     if phase is Phase.CLOSED:
-        raise RefusedError(f"the task was closed at {moment_in_text(task.closes)}", reason=Reason.CLOSED)
+        text = f"the task was closed at {moment_in_text(task.closes)}; by this device's clock it is {_today()}"
+        raise RefusedError(text, reason=Reason.CLOSED)
+
+
+def _today() -> str:
+    return moment_in_text(datetime.fromtimestamp(time.time(), UTC))
 
 
 def fetch_answers(task: Task, *, beside: Path | None, timeout: float = SECONDS) -> bytes | None:
@@ -236,6 +223,36 @@ class Client:
         self._admission = check_admission(self.task, admission)
         self._timeout = check_seconds("timeout", timeout)
 
+    @classmethod
+    def from_invitation(
+        cls,
+        link: str,
+        *,
+        at_most: tuple[float, float] | None = None,
+        pin: str | bytes | None = None,
+        journal: str | Path | None = None,
+        timeout: float = SECONDS,
+        budget: tuple[float, float] | None = None,
+        by_results: bool = False,
+    ) -> Client:
+        """Fetch the task or series of an invitation link, and answer it with the token of the link.
+
+        The link pins its task. The token goes only to the first shuffler that the task names.
+        """
+        invitation = Invitation.read(link)
+        asked = task_or_series_of(invitation.fetch(timeout=check_seconds("timeout", timeout)))
+        check_pin(asked, invitation.id)
+        return cls(
+            asked,
+            at_most=at_most,
+            pin=pin,
+            journal=journal,
+            admission=invitation.admission,
+            timeout=timeout,
+            budget=budget,
+            by_results=by_results,
+        )
+
     @property
     def series(self) -> Series | None:
         """The series whose open round is answered; None for a single task."""
@@ -273,7 +290,7 @@ class Client:
             return Receipt(state="already sent", milliseconds=_milliseconds_since(started), bytes=0, made_before=True)
         report = _ready(entry)
         try:
-            post(self.task, report, admission=self._admission, timeout=self._timeout)
+            clock_ahead = self._post(report, entry)
         except (RefusedError, UnreachableError) as error:
             if isinstance(error, RefusedError) and error.reason in _ENDS_A_REPORT:
                 self.journal.settle(self.task, "refused", error.reason)
@@ -290,7 +307,38 @@ class Client:
             milliseconds=_milliseconds_since(started),
             bytes=len(report),
             made_before=made_before,
+            clock_ahead=clock_ahead,
         )
+
+    def _post(self, report: bytes, entry: Entry) -> int | None:
+        """Send a report, and its fallback if the server refuses the time; return how far the clock is ahead then.
+
+        The fallback has the id and the messages of the report: it is no other sample, and a server accepts one of both.
+        So it is also sent if the server has other bytes with this id: those of a fallback whose answer was lost.
+        If it refuses the time of the report and has other bytes than the fallback, it accepted the report before its
+        clock was set back: the report is kept.
+        """
+        ahead, wrong_time = None, None
+        try:
+            post(self.task, report, admission=self._admission, timeout=self._timeout)
+        except RefusedTimeError as error:
+            ahead, wrong_time = _clock_ahead(self.task, error.server_time), error
+            if error.reason != Reason.WRONG_TIME or not entry.fallback:
+                for note in _clock_notes(error, ahead, entry):
+                    error.add_note(note)
+                raise
+        except RefusedError as error:
+            if error.reason != Reason.OTHER_BYTES or not entry.fallback:
+                raise
+        else:
+            return None
+        try:
+            post(self.task, entry.fallback, admission=self._admission, timeout=self._timeout)
+        except RefusedError as error:
+            if wrong_time is not None and error.reason == Reason.OTHER_BYTES:
+                raise wrong_time from None
+            raise
+        return ahead
 
     def counts_as_other(self, answer: Any) -> bool:
         """Whether an answer is not in the task's list, or is no text that it counts; checked on this machine."""
@@ -314,23 +362,25 @@ class Client:
         with claimed(self.journal, self.task, lambda: self.limit):
             if entry is not None:
                 return entry, True
-            report = new_report(self.task, answer)
-            entry = self.journal.keep(self.task, report)
-        return entry, entry.report != report  # another process of this person may have been faster
+            made = new_versions(self.task, answer)
+            entry = self.journal.keep(self.task, made.report, made.fallback)
+        return entry, entry.report != made.report  # another process of this person may have been faster
 
     def __repr__(self) -> str:
         return f"<Client of task {self.task.name}>"
 
 
-def new_report(task: Task, answer: Any) -> bytes:
-    """Make a report with newly sampled messages; a person must not send two."""
-    now = int(time.time())
-    return seal_report(
-        task,
-        messages_of(task, answer),
-        report_id=secrets.token_bytes(ID_BYTES),
-        time=now - now % task.time_precision,
-    )
+def _clock_ahead(task: Task, server_time: int | None) -> int:
+    """The seconds by which the clock of this device is ahead, in steps of the task; 0 if it is not, or not known."""
+    return 0 if server_time is None else max(0, task.time_step(time.time()) - server_time)
+
+
+def _clock_notes(error: RefusedTimeError, ahead: int, entry: Entry) -> Iterator[str]:
+    """Yield what a person can do about a refused time; a report of an earlier version has no fallback."""
+    if ahead:
+        yield f"this device's clock is ahead by about {length_of_time(ahead)}: correct it"
+    if error.reason == Reason.WRONG_TIME and entry.spending is not None:
+        yield f"the report that was made before can be sent from {entry.spending.day} on"
 
 
 def _ready(entry: Entry) -> bytes:

@@ -49,14 +49,18 @@ OWNER = "this person"
 class Entry(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """A report that is ready to be sent, or its outcome; the bytes are kept until the outcome is known.
 
-    Entries of the first version have no `spending`.
+    `fallback` is the same report with the earliest time that the task allows, for a server that refuses the time of
+    `report`; it is empty where both times are the same. Entries of the first version have no `spending`, and only those
+    of the third a `fallback`.
     """
 
-    kind: Literal["shuffledp journal 1", "shuffledp journal 2"] = "shuffledp journal 2"
+    kind: Literal["shuffledp journal 1", "shuffledp journal 2", "shuffledp journal 3"] = "shuffledp journal 3"
     task: str
     state: Literal["ready", "sent", "refused"]
     report: bytes = b""
+    fallback: bytes = b""
     sha256: str = ""
+    fallback_sha256: str = ""
     reason: str | None = None
     spending: Spending | None = None
 
@@ -65,9 +69,12 @@ class Entry(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tru
         """Whether a report that should be here is here and unchanged, and the spending where there should be one."""
         if (self.kind == "shuffledp journal 1") != (self.spending is None):
             return False
+        if self.fallback and self.kind != "shuffledp journal 3":
+            return False
         if self.state != "ready":
-            return not self.report
-        return bool(self.report) and hashlib.sha256(self.report).hexdigest() == self.sha256
+            return not self.report and not self.fallback
+        whole = hashlib.sha256(self.report).hexdigest() == self.sha256
+        return bool(self.report) and whole and _fingerprint(self.fallback) == self.fallback_sha256
 
     def settled(self, state: Literal["sent", "refused"], reason: str | None) -> Entry:
         """Return the entry of the same answer with its outcome, without the report."""
@@ -132,7 +139,7 @@ class Journal:
             )
         return entry
 
-    def keep(self, task: Task, report: bytes) -> Entry:
+    def keep(self, task: Task, report: bytes, fallback: bytes = b"") -> Entry:
         """Add a report unless there is one already; return the entry that is there then.
 
         If several processes do this at once, exactly one adds its report, and all get that one. Claims of this task
@@ -143,7 +150,9 @@ class Journal:
             task=task.name,
             state="ready",
             report=report,
+            fallback=fallback,
             sha256=hashlib.sha256(report).hexdigest(),
+            fallback_sha256=_fingerprint(fallback),
             spending=Spending.of(task),
         )
         with self._clear_errors(), self._written(task.name, _plain(entry)) as whole:
@@ -343,7 +352,7 @@ class Journal:
             others = self.folder.stat().st_mode & _OTHERS
         if os.name == "posix" and others:
             raise DataError(
-                f"other users may look into the journal {self.folder}: run  chmod 700 {self.folder}  or give another "
+                f"other users may look into the journal {self.folder}: run chmod 700 {self.folder} or give another "
                 "folder"
             )
 
@@ -365,11 +374,18 @@ def _decoded(content: bytes, kind: type[T]) -> T | None:
         return None
 
 
+def _fingerprint(fallback: bytes) -> str:
+    """The SHA-256 of a fallback; empty if there is none."""
+    return hashlib.sha256(fallback).hexdigest() if fallback else ""
+
+
 def _plain(entry: Entry) -> dict[str, Any]:
-    """Return an entry as it is written: without a spending in the first version, as older clients expect it."""
+    """Return an entry as it is written: older versions without the fields that they do not have."""
     written: dict[str, Any] = msgspec.structs.asdict(entry)
     if entry.spending is None:
         del written["spending"]
+    if entry.kind != "shuffledp journal 3":
+        del written["fallback"], written["fallback_sha256"]
     return written
 
 

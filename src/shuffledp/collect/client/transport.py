@@ -13,12 +13,10 @@ import asyncio
 import json
 import math
 import re
-import ssl
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import cache
 from http import HTTPStatus
 from http.cookiejar import CookieJar, DefaultCookiePolicy
 from typing import Any, Literal, NamedTuple
@@ -27,6 +25,7 @@ from urllib.parse import urlsplit
 import httptools
 import httpx
 
+from shuffledp.collect.reaching import certificates, why_unreachable
 from shuffledp.collect.reasons import Again, Reason
 from shuffledp.collect.task import Task
 from shuffledp.errors import ParameterError, RefusedError, UnreachableError
@@ -40,8 +39,8 @@ _MOST_ANSWER_BYTES = 1 << 16
 _HEADERS = {"User-Agent": "shuffledp", "Accept": "*/*", "Accept-Encoding": "identity"}
 """The same for everybody: the usual headers would reveal versions of programs."""
 
-_TOKEN = re.compile(r"[A-Za-z0-9._~+/-]{1,1000}=*")
-"""The syntax of a bearer token (RFC 6750)."""
+_TOKEN = re.compile(r"(?=.*[A-Za-z0-9])[A-Za-z0-9._~+/-]{1,1000}=*")
+"""The syntax of a bearer token (RFC 6750), with a letter or a digit: signs alone stand for an empty field."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -49,13 +48,26 @@ class Receipt:
     """The shuffler has stored the report durably: now, or already before, when nothing was sent.
 
     `made_before` says that the report was made at an earlier attempt: the answer that was given now was not used, and
-    may differ.
+    may differ. `clock_ahead` is the number of seconds by which this device's clock is ahead of the server's, if the
+    server refused the report's time and accepted its fallback; about 0 if the clock was corrected since.
     """
 
     state: Literal["sent", "already sent"]
     milliseconds: float
     bytes: int
     made_before: bool = False
+    clock_ahead: int | None = None
+
+
+class RefusedTimeError(UnreachableError):
+    """A server refused a report because of its time, or because the task is not open yet.
+
+    `server_time` is the server's time in seconds since 1970, in steps of the task; None if it did not say it.
+    """
+
+    def __init__(self, message: str, *, reason: str, server_time: int | None) -> None:
+        super().__init__(message, reason=reason)
+        self.server_time = server_time
 
 
 def check_seconds(name: str, seconds: float) -> float:
@@ -65,6 +77,11 @@ def check_seconds(name: str, seconds: float) -> float:
     return float(seconds)
 
 
+def is_admission(text: object) -> bool:
+    """Whether this can be a token or a secret."""
+    return isinstance(text, str) and _TOKEN.fullmatch(text) is not None
+
+
 def check_admission(task: Task, admission: str | None) -> str | None:
     """Return the secret or token to send; None where the task admits everybody, since it could identify a person."""
     if task.admission == "anybody":
@@ -72,8 +89,10 @@ def check_admission(task: Task, admission: str | None) -> str | None:
     wanted = {"secret": "its secret", "tokens": "a one-time token"}[task.admission]
     if admission is None:
         raise ParameterError(f"admission must be given: the task accepts a report only with {wanted}")
-    if not isinstance(admission, str) or not _TOKEN.fullmatch(admission):
-        raise ParameterError("admission must be text of letters, digits and the characters . _ ~ + / - =")
+    if not is_admission(admission):
+        raise ParameterError(
+            f"admission must be {wanted}: letters, digits and the characters . _ ~ + / - =, not empty or signs alone"
+        )
     return admission
 
 
@@ -104,14 +123,16 @@ def fetch(address: str, *, most: int, timeout: float = SECONDS) -> bytes:
     ends = time.monotonic() + timeout
     with _unreachable(address), httpx.Client(**settings(timeout)) as client, client.stream("GET", address) as answer:
         if answer.status_code != HTTPStatus.OK:
-            raise UnreachableError(f"{address} answered with status {answer.status_code}: try again later")
+            raise UnreachableError(f"{address} answered with status {answer.status_code}: {_advice(answer)}")
         return _whole(answer, most=most, ends=ends)
 
 
-@cache
-def certificates() -> ssl.SSLContext:
-    """Return the TLS settings: the usual authorities, or those of SSL_CERT_FILE; loaded once."""
-    return httpx.create_ssl_context()
+def _advice(answer: httpx.Response) -> str:
+    """What to do about a file that was not sent: only a server that is in trouble may send it later."""
+    if answer.status_code == HTTPStatus.NOT_FOUND:
+        return "it does not have that file. Check the link or the address; the task may have been removed"
+    passing = answer.is_server_error or answer.status_code == HTTPStatus.TOO_MANY_REQUESTS
+    return "try again later" if passing else "check the link or the address"
 
 
 def settings(timeout: float) -> dict[str, Any]:
@@ -131,29 +152,42 @@ def judge(place: str, status: int, content: bytes) -> None:
     """Return if the report was accepted; otherwise raise the error that the response means."""
     if status == HTTPStatus.CREATED:
         return
-    reason = _reason(content)
+    reason, server_time = _reason(content)
     if reason is None or status >= HTTPStatus.INTERNAL_SERVER_ERROR:
+        what = f"answered with status {status} and did not accept it"
+        if reason is Reason.UNAVAILABLE:
+            what = f"cannot store reports now (status {status})"
         raise UnreachableError(
-            f"{place} answered with status {status} and did not accept it: nothing is lost, send it again later",
+            f"{place} {what}: nothing is lost, send it again later",
             reason=reason,
         )
-    raise failure(reason, place)
+    raise failure(reason, place, server_time)
 
 
-def failure(reason: Reason, place: str) -> RefusedError | UnreachableError:
+def failure(reason: Reason, place: str, server_time: int | None = None) -> RefusedError | UnreachableError:
     """Return the error for a reason, with our text instead of the server's."""
     if reason.try_again:
-        return UnreachableError(f"{place}: {reason.meaning} Nothing is lost, send it again later", reason=reason)
+        text = f"{place}: {reason.meaning} Nothing is lost, send it again later"
+        if reason in (Reason.WRONG_TIME, Reason.NOT_YET_OPEN):
+            return RefusedTimeError(text, reason=reason, server_time=server_time)
+        return UnreachableError(text, reason=reason)
     kept = " The report is kept: send it again once that is fixed" if reason.again is Again.ONCE_PUT_RIGHT else ""
-    return RefusedError(f"{place} refused the report ({reason}): {reason.meaning}{kept}", reason=reason)
+    spent = " A one-time token may have been used already." if reason is Reason.NOT_ADMITTED else ""
+    return RefusedError(f"{place} refused the report ({reason}): {reason.meaning}{spent}{kept}", reason=reason)
 
 
-def _reason(content: bytes) -> Reason | None:
-    """The reason in a problem document (RFC 9457), if it is known."""
+_LAST_TIME = 253_402_300_800
+"""The year 10000 in seconds since 1970: tasks end before it."""
+
+
+def _reason(content: bytes) -> tuple[Reason | None, int | None]:
+    """The reason in a problem document (RFC 9457), if it is known, and the server's time, if it is there."""
     try:
-        return Reason(json.loads(content)["reason"])
-    except (ValueError, KeyError, TypeError, RecursionError):
-        return None
+        document = json.loads(content)
+        reason, now = Reason(document["reason"]), document.get("server_time")
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
+        return None, None
+    return reason, now if type(now) is int and 0 <= now < _LAST_TIME else None
 
 
 def _whole(answer: httpx.Response, *, most: int, ends: float) -> bytes:
@@ -174,8 +208,9 @@ def _unreachable(place: str) -> Iterator[None]:
     except httpx.TimeoutException:
         raise UnreachableError(f"{place} did not answer in time: nothing is lost, send it again later") from None
     except httpx.RequestError as error:
-        why = "its certificate cannot be trusted" if "CERTIFICATE" in str(error) else "the connection failed"
-        raise UnreachableError(f"{place} cannot be reached, {why}: nothing is lost, send it again later") from None
+        raise UnreachableError(
+            f"{place} cannot be reached: {why_unreachable(error)} Nothing is lost, send it again later"
+        ) from None
     except ImportError:
         raise ParameterError(
             "the environment names a SOCKS proxy, for which socksio is needed: pip install 'httpx[socks]'"
