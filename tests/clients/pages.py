@@ -5,8 +5,8 @@ from contextlib import contextmanager
 from functools import partial
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 
-from shuffledp.collect.web.assets import client_folder
 from tests.browser import running_browser
+from tests.clients.scripts import CLIENT
 
 
 class _Files(SimpleHTTPRequestHandler):
@@ -42,7 +42,7 @@ class _Files(SimpleHTTPRequestHandler):
 @contextmanager
 def pages(folder=None, **others):
     """Yield the address of a server of the client's files, or of another folder, with `others` under their names."""
-    files = partial(_Files, directory=str(folder or client_folder()), others=others)
+    files = partial(_Files, directory=str(folder or CLIENT), others=others)
     with ThreadingHTTPServer(("127.0.0.1", 0), files) as server:
         thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.05})
         thread.start()

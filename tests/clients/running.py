@@ -8,8 +8,8 @@ from typing import Any
 
 from playwright.sync_api import Browser
 
-from shuffledp.collect.web.assets import client_folder
 from tests.clients.pages import new_page, pages
+from tests.clients.scripts import CLIENT
 from tests.node import run_node
 
 VECTORS = Path(__file__).parents[2] / "vectors"
@@ -24,13 +24,13 @@ Results = list[dict[str, Any]]
 
 def check_modules() -> list[str]:
     """Return the modules whose checks run everywhere."""
-    folder = client_folder() / "test"
+    folder = CLIENT / "test"
     return sorted(path.name for path in folder.glob("*.js") if "export async function check(" in path.read_text())
 
 
 def in_node(module: str, vectors: Path = VECTORS) -> Results:
     """Return the results of the checks of a module in one Node process."""
-    folder = client_folder() / "test"
+    folder = CLIENT / "test"
     return json.loads(run_node("--no-warnings", str(folder / "run.mjs"), str(folder / module), str(vectors)))
 
 

@@ -7,10 +7,11 @@ import sys
 from contextlib import contextmanager
 from pathlib import Path
 
-from shuffledp.collect.web.assets import client_folder
+import shuffledp
 from tests.node import node_path, run_node
 
-CLIENT = client_folder()
+CLIENT = Path(shuffledp.__file__).parents[2] / "clients" / "javascript"
+"""Beside the package under test, which may be a copy with a mutant."""
 SECONDS = 120
 """After which a program that runs on and on is ended."""
 

@@ -69,7 +69,7 @@ def test_two_tabs_that_race_do_not_overspend(setting, browser):
 NODE_RACER = """
 import { createInterface } from "node:readline";
 import { readFile } from "node:fs/promises";
-import { Client } from "CLIENT/src/index.js";
+import { Client } from "CLIENT/src/node.js";
 console.log("ready");
 for await (const line of createInterface({ input: process.stdin })) {
   const [task, journal] = line.split(" ");
@@ -96,7 +96,7 @@ def test_python_and_node_that_race_do_not_overspend(tmp_path):
 
 
 IN_NODE = """
-import { Client } from "./src/index.js";
+import { Client } from "./src/node.js";
 const client = await Client.open(asked.text, { journal: asked.folder, budget: asked.budget });
 try {
   results.use = await client.spending();

@@ -43,6 +43,7 @@ def setting():
         "names": {name: task.name for name, task in tasks.items()},
         "statuses": {reason.value: reason.status.value for reason in OF_REPORTS},
         "list": LIST,
+        "key": small_task().keys[0].private_bytes.hex(),
     }
 
 
@@ -58,6 +59,7 @@ def test_a_client_answers_once_in_a_browser(setting, browser):
     assert_passed(found, more_than=20)
 
 
+@pytest.mark.slow
 def test_reasons_mean_what_they_mean_in_python():
     table = {reason: {"again": reason.again, "meaning": reason.meaning} for reason in OF_REPORTS}
     assert in_node("test/client_network.js", "reasons") == table

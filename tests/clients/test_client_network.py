@@ -10,7 +10,7 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from shuffledp.collect import Client
-from shuffledp.collect.shuffler.app import CrossOrigin
+from shuffledp.collect.shuffler.middleware import CrossOrigin
 from shuffledp.collect.task.report import open_report
 from shuffledp.errors import DataError, RefusedError
 from tests.clients.pages import in_page
@@ -52,6 +52,7 @@ def in_folder(kept, folder, *calls, **options):
 # Journals that Python and Node share ------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_what_node_has_sent_python_does_not_send_again(kept, shuffler, tmp_path):
     (sent,) = in_folder(kept, tmp_path / "new" / "journal", ["send", "dark"])
     assert (sent["state"], sent["bytes"], sent["madeBefore"]) == ("sent", len(shuffler.bodies[0]), False)
@@ -61,6 +62,7 @@ def test_what_node_has_sent_python_does_not_send_again(kept, shuffler, tmp_path)
     assert open_report(kept.task, shuffler.bodies[0], kept.keys[0]).number
 
 
+@pytest.mark.slow
 def test_what_python_has_sent_node_does_not_send_again(kept, shuffler, tmp_path):
     Client(kept.task, journal=tmp_path).send("dark")
     state, again, kept_one = in_folder(kept, tmp_path, ["state"], ["send", "light"], ["sendKept"])
@@ -126,6 +128,7 @@ def test_only_its_owner_may_look_into_a_folder_of_node(kept, tmp_path):
 # What travels -----------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_requests_of_node_have_no_identifying_headers(kept, shuffler, tmp_path):
     in_folder(kept, tmp_path, ["send", "dark"])
     (headers,) = shuffler.headers
@@ -147,6 +150,7 @@ def test_redirects_are_not_followed_and_broken_answers_lose_nothing(kept, shuffl
     assert len(set(shuffler.bodies)) == 1
 
 
+@pytest.mark.slow
 def test_a_connection_that_breaks_loses_nothing(tmp_path):
     cut = b"HTTP/1.1 201 Created\r\nContent-Length: 10\r\n\r\nhalf"
     with breaking_server(cut, b"") as address:

@@ -17,7 +17,7 @@ from shuffledp.histogram.hash_family import HashFamily, next_prime
 from shuffledp.protocols.free_text import FreeText
 from tests.clients.scripts import run_script
 from tests.collect.tasks import small_task, text_answers
-from tests.oracles.goodness import FALSE_FAILURE_RATE, distribution_p_value, p_value
+from tests.oracles.goodness import REJECTED_UNSEEDED, distribution_p_value, p_value
 
 HASH = """
 import { HashFamily } from "./src/hash_family.js";
@@ -176,19 +176,19 @@ def numbers_p_value(reports, levels):
 def test_hashed_messages_have_the_accounted_distribution(levels):
     """The number of messages, all pairs in reports of two, and the first message of reports of four."""
     reports = drawn(levels)
-    assert numbers_p_value(reports, levels) > FALSE_FAILURE_RATE
-    assert p_value(pairs_of(reports, levels), pair_distribution(levels)) > FALSE_FAILURE_RATE
+    assert numbers_p_value(reports, levels) > REJECTED_UNSEEDED
+    assert p_value(pairs_of(reports, levels), pair_distribution(levels)) > REJECTED_UNSEEDED
     first = np.array([report[0] for report in reports if len(report) == 4])
     dummy = np.full(27 * levels, (4 - levels) / 4 / (27 * levels))
     chances = own_messages(levels).sum(axis=0) / 4 + dummy
-    assert p_value(np.bincount(first, minlength=27 * levels), chances) > FALSE_FAILURE_RATE
+    assert p_value(np.bincount(first, minlength=27 * levels), chances) > REJECTED_UNSEEDED
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("rate", ["7/2^1", "13/2^1"])
 def test_other_numbers_of_dummies_are_noticed(rate):
     """The negative control: 30% too few and too many."""
-    assert numbers_p_value(drawn(2, people=20_000, rate=rate), 2) < FALSE_FAILURE_RATE
+    assert numbers_p_value(drawn(2, people=20_000, rate=rate), 2) < REJECTED_UNSEEDED
 
 
 def test_seeds_that_are_used_twice_are_noticed():
@@ -201,8 +201,8 @@ def test_seeds_that_are_used_twice_are_noticed():
     )  # fmt: skip
     reports = rng.permuted(both, axis=1).tolist()
     for level, chances in enumerate(own_messages(2)):
-        assert p_value(np.bincount(both[:, level], minlength=54), chances) > FALSE_FAILURE_RATE
-    assert p_value(pairs_of(reports, 2), pair_distribution(2)) < FALSE_FAILURE_RATE
+        assert p_value(np.bincount(both[:, level], minlength=54), chances) > REJECTED_UNSEEDED
+    assert p_value(pairs_of(reports, 2), pair_distribution(2)) < REJECTED_UNSEEDED
 
 
 REPORT = """

@@ -14,12 +14,11 @@ import pytest
 from scipy.stats import poisson
 
 from shuffledp.collect.task.public_file import exact_text, read_exact
-from shuffledp.collect.web.assets import client_folder
 from shuffledp.noise.binomial import round_up_to_grid
-from tests.clients.scripts import run_script
+from tests.clients.scripts import CLIENT, run_script
 from tests.collect.task.test_number_of_messages import noisy_task
 from tests.node import run_node
-from tests.oracles.goodness import FALSE_FAILURE_RATE, distribution_p_value, p_value
+from tests.oracles.goodness import REJECTED_UNSEEDED, distribution_p_value, p_value
 
 PEOPLE = {
     "hist": 300_000,
@@ -40,7 +39,7 @@ NOBODY = 255
 def reports_of(plain, people):
     """Return the messages of people with each answer in turn, a row per person; each row is from one call."""
     each = [{"task": plain, "place": place, "people": people // PLACES} for place in range(PLACES)]
-    drawn = run_node(str(client_folder() / "test" / "draws.mjs"), given=json.dumps(each).encode())
+    drawn = run_node(str(CLIENT / "test" / "draws.mjs"), given=json.dumps(each).encode())
     return np.frombuffer(drawn, np.uint8).reshape(PLACES, people // PLACES, plain["most_messages"])
 
 
@@ -133,8 +132,8 @@ def test_messages_have_the_accounted_law(name):
     reports = reports_of(json.loads(task.canonical), PEOPLE[name])
     assert reports[reports != NOBODY].max() < task.symbols
     assert ((reports != NOBODY).all()) == task.padded
-    assert min(p_values(task, reports)) > FALSE_FAILURE_RATE
-    assert min(own_places(task, reports)) > FALSE_FAILURE_RATE
+    assert min(p_values(task, reports)) > REJECTED_UNSEEDED
+    assert min(own_places(task, reports)) > REJECTED_UNSEEDED
 
 
 @pytest.mark.slow
@@ -144,7 +143,7 @@ def test_too_little_and_too_much_noise_is_noticed(name, factor):
     """The negative controls: the same client with other parameters."""
     task = noisy_task(name)
     reports = reports_of(scaled(json.loads(task.canonical), factor), CONTROL)
-    assert max(p_values(task, reports)) < FALSE_FAILURE_RATE
+    assert max(p_values(task, reports)) < REJECTED_UNSEEDED
 
 
 DRAW_MUCH = """
@@ -165,8 +164,8 @@ def test_a_large_mean_has_the_distribution_of_a_sum():
     drawn = run_script(DRAW_MUCH, {"means": ["99", "101", "250"], "people": 10_000})
     for mean, numbers in drawn.items():
         distribution, less = (poisson.pmf(np.arange(600), factor * int(mean)) for factor in (1, 0.95))
-        assert distribution_p_value(np.array(numbers), 0, distribution) > FALSE_FAILURE_RATE
-        assert distribution_p_value(np.array(numbers), 0, less) < FALSE_FAILURE_RATE
+        assert distribution_p_value(np.array(numbers), 0, distribution) > REJECTED_UNSEEDED
+        assert distribution_p_value(np.array(numbers), 0, less) < REJECTED_UNSEEDED
 
 
 @pytest.mark.slow
@@ -174,7 +173,7 @@ def test_a_large_mean_has_the_distribution_of_a_sum():
 def test_messages_in_order_are_noticed(name):
     task = noisy_task(name)
     reports = np.sort(reports_of(json.loads(task.canonical), CONTROL), axis=2)
-    assert min(own_places(task, reports)) < FALSE_FAILURE_RATE
+    assert min(own_places(task, reports)) < REJECTED_UNSEEDED
 
 
 def test_noise_that_is_the_same_everywhere_is_noticed():
@@ -183,5 +182,5 @@ def test_noise_that_is_the_same_everywhere_is_noticed():
     (distribution,) = {tuple(distribution) for distribution in distributions_of(task)}
     rng = np.random.default_rng(4)
     noise = np.repeat(rng.choice(2, p=distribution, size=(CONTROL, 1)), PLACES, axis=1)
-    assert distribution_p_value(noise[:, 0], 0, np.array(distribution)) > FALSE_FAILURE_RATE
-    assert together(noise, distributions_of(task)) < FALSE_FAILURE_RATE
+    assert distribution_p_value(noise[:, 0], 0, np.array(distribution)) > REJECTED_UNSEEDED
+    assert together(noise, distributions_of(task)) < REJECTED_UNSEEDED

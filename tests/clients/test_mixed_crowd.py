@@ -10,7 +10,7 @@ import httpx
 import pytest
 
 from shuffledp.collect import Client
-from shuffledp.collect.client import client as python_client
+from shuffledp.collect.client import making
 from tests.clients.pages import browser_at_pages, in_page, new_page
 from tests.clients.scripts import in_node
 from tests.collect.chaos import wait_until
@@ -28,8 +28,8 @@ def answers(number):
 
 def by_python(collection, folder, number, monkeypatch):
     """Answer with the Python client."""
-    recorded, draw = [], python_client.messages_of
-    monkeypatch.setattr(python_client, "messages_of", lambda *given: recorded.append(draw(*given)) or recorded[-1])
+    recorded, draw = [], making.messages_of
+    monkeypatch.setattr(making, "messages_of", lambda *given: recorded.append(draw(*given)) or recorded[-1])
     for at, answer in enumerate(answers(number)):
         assert Client(collection.task, journal=folder / str(at)).send(answer).state == "sent"
     return recorded

@@ -7,7 +7,7 @@ import httpx
 import pytest
 
 from shuffledp.collect import Client
-from shuffledp.collect.client import client as python_client
+from shuffledp.collect.client import making
 from tests.clients.scripts import in_node
 from tests.clients.test_mixed_crowd import MODULE
 from tests.collect.chaos import wait_until
@@ -32,10 +32,8 @@ def test_python_and_node_fill_one_batch(kind, tmp_path, monkeypatch):
         task, text = collection.task, collection.task.canonical.decode()
         journals = [{"folder": str(tmp_path / f"node-{at}")} for at in range(IN_NODE)]
         recorded = in_node(MODULE, "crowd", text, journals, answers[:IN_NODE], {"pin": task.name})
-        sample = python_client.messages_of
-        monkeypatch.setattr(
-            python_client, "messages_of", lambda *given: recorded.append(sample(*given)) or recorded[-1]
-        )
+        sample = making.messages_of
+        monkeypatch.setattr(making, "messages_of", lambda *given: recorded.append(sample(*given)) or recorded[-1])
         for at, answer in enumerate(answers[IN_NODE:]):
             assert Client(task, journal=tmp_path / f"python-{at}").send(answer).state == "sent"
         assert len(recorded) == USERS

@@ -155,6 +155,7 @@ def test_both_accept_one_spelling_of_edges():
     assert len(texts) - accepted > 200
 
 
+@pytest.mark.slow
 def test_both_have_the_same_trees():
     rng = np.random.default_rng(44)
     shapes = [(3, 2), (4, 2), (5, 2), (124, 5), (124, 124), (124, 123), (65_539, 41), (1_000_003, 2), (7, 2**53 - 1)]

@@ -13,11 +13,11 @@ from scripts.promise_vectors import computed, protocol_of
 from shuffledp.accounting.rounding import PRIVACY_LOSS
 from shuffledp.collect.task.guarantee import CODECS
 from shuffledp.collect.task.public_file import decimal_text, exact_text, read_exact
-from shuffledp.collect.web.assets import client_folder
 from shuffledp.noise import Binomial
 from shuffledp.noise.binomial import round_up_to_grid
 from shuffledp.noise.compound_poisson import SIZE_GRID, gamma_sizes
 from shuffledp.protocols.shuffled_histogram import chance_of_more
+from tests.clients.scripts import CLIENT
 from tests.collect.test_vectors import read
 from tests.node import run_node
 from tests.oracles.exact import assert_tight_upper_bound, distribution_table, exact_exp, high_precision_delta
@@ -63,7 +63,7 @@ def clusters(pairs, lone, *, name="sparse", **rest):
 
 def in_node(promises):
     """Return what the client computes for each case."""
-    script = client_folder().joinpath("test", "deltas.mjs")
+    script = CLIENT.joinpath("test", "deltas.mjs")
     return json.loads(run_node(str(script), given=json.dumps(promises).encode()))
 
 
@@ -75,6 +75,7 @@ def moved(distribution, epsilon):
     return sum(max(table[k] * table[m] - bound * table[k - 1] * table[m + 1], Fraction(0)) for k, m in outcomes)
 
 
+@pytest.mark.slow
 def test_coins_are_never_below_all_outcomes_in_fractions():
     cases = [
         coins(p, users=users, honest=honest, epsilons=[0.0, 0.01, 0.7, 1.9, 6.0], name=name)
@@ -235,12 +236,13 @@ console.log(JSON.stringify([total(many), sumsFrom(many)[0], dot(many, 0, ones, 0
 
 def test_sums_of_a_million_terms_lose_nothing():
     """The sum of 2^20 equal numbers is exact; naive summation has an error of 1e-11."""
-    script = client_folder() / "src" / "curve" / "sums.js"
+    script = CLIENT / "src" / "curve" / "sums.js"
     together, from_the_end, product_of = json.loads(run_node("--input-type=module", "-e", SUMS, script.as_uri()))
     assert together == from_the_end == 0.1 * 2**20
     assert product_of == pytest.approx(together, rel=1e-13)
 
 
+@pytest.mark.slow
 def test_what_windows_leave_out_counts_as_revealed():
     """If everything else is far smaller, delta is at least one tail of 2^-100."""
     half = SIZE_GRID // 2
@@ -277,7 +279,7 @@ process.stdout.write(JSON.stringify(said));
 
 def test_a_guarantee_that_is_not_a_number_is_refused():
     """In each of the three comparisons: most messages, the claim, and what a person allows."""
-    script = NOT_A_NUMBER.replace("./promise.js", client_folder().joinpath("test", "promise.js").as_uri())
+    script = NOT_A_NUMBER.replace("./promise.js", CLIENT.joinpath("test", "promise.js").as_uri())
     said = json.loads(run_node("--input-type=module", "-e", script, json.dumps(coins(0.25, users=1000))))
     reasons = ("which is weaker", "is too small", "is too small", "that is allowed here", "that is allowed here")
     for text, reason in zip(said, reasons, strict=True):

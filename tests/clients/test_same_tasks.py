@@ -62,6 +62,21 @@ ADDRESSES = (
     "http://[fe80::1%25en0]", "http://[::ffff:1.2.3.4]", "http://[::]:8/x", "http://[1::2::3]", "http://[12345::]",
     "http://[]", "http://a[1]", "http://-", "http://H.EXAMPLE", "http://xn--a", "http://xn--", "http://a.XN--nxasmq6b",
     "http://axn--b", "http://xn-a",
+    "http://[::1];a", "http://[::1],a", "http://[::1]a:1", "http://[::1]:", "http://a;[::1]", "http://a;[v1.b]:1",
+    *(f"http://a/{chr(at)}" for at in range(0x21, 0x7f)),
+)  # fmt: skip
+
+MAILS = (
+    "a@b.c", "a@b", "@b.c", "a@", "a@b.c.", "a@.c", "a@b..c", "a b@c.d", "a@b@c.d", "a@b_c.d", "\u00e9@b.c",
+    "a@b.\u00e9", "a@b.c?subject=d", "mailto:a@b.c", "<a@b.c>", "a@b.c\n",
+    "a" * 64 + "@b.c", "a" * 65 + "@b.c", "a'b@c.d", "a%b@c.d",
+)  # fmt: skip
+
+LANGUAGES = (
+    "de", "DE", "d", "deu", "germ", "de-DE", "de-de", "de-419", "de-41", "zh-Hant", "zh-hant", "zh-Hant-TW",
+    "zh-TW-Hant", "de-1901", "de-190", "de-a901", "ca-valencia", "ca-VALENCIA", "sl-rozaj-biske-1994", "de-x-own",
+    "x-own", "de-u-co-phonebk", "i-klingon", "en-GB-oed", "de-", "-de", "de_DE", "de DE", "de\n", "de-" + "a" * 8,
+    "de-" + "a" * 9, "de" + "-abcdefgh" * 3, "de" + "-abcdefgh" * 4, "\u217e\u217e",
 )  # fmt: skip
 
 TIMES = (
@@ -133,6 +148,19 @@ def variants():
     for at, text in enumerate(TEXTS):
         yield f"question {at}", changed("hist", "question", text)
         yield f"answer {at}", changed("hist", "answers", "values", ["yes", text])
+        for field in ("asker", "purpose", "contact", "language"):
+            yield f"{field} {at}", changed("hist", field, text) | {"version": 2}
+    for at, address in enumerate((*ADDRESSES, *MAILS)):
+        yield f"contact with an address {at}", changed("hist", "contact", address) | {"version": 2}
+    for at, language in enumerate(LANGUAGES):
+        yield f"a language {at}", changed("hist", "language", language) | {"version": 2}
+    for code in (*range(0xA1), 0xAD, 0x61C, *range(0x2000, 0x2070), 0x3000, 0xFEFF, 0xFFFE, 0xE0001):
+        yield f"asker with {code:x}", changed("hist", "asker", f"a{chr(code)}b") | {"version": 2}
+        yield f"purpose that ends with {code:x}", changed("hist", "purpose", f"a{chr(code)}") | {"version": 2}
+    for field, length in (("asker", 200), ("purpose", 1000), ("contact", 254)):
+        for more in (0, 1):
+            text = "a@a." + "a" * (length - 4 + more) if field == "contact" else "\U0001f4a9" * (length + more)
+            yield f"{field} of {length + more}", changed("hist", field, text) | {"version": 2}
     for length in (1000, 1001):
         yield f"question of {length}", changed("hist", "question", "\U0001f4a9" * length)
     for at, number in enumerate(NUMBERS):

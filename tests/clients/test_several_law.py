@@ -11,12 +11,11 @@ import numpy as np
 import pytest
 
 from shuffledp.collect.task import read_task
-from shuffledp.collect.web.assets import client_folder
-from tests.clients.scripts import run_script
+from tests.clients.scripts import CLIENT, run_script
 from tests.clients.test_law import distributions_of, scaled, together
 from tests.collect.tasks import small_task
 from tests.node import run_node
-from tests.oracles.goodness import FALSE_FAILURE_RATE, distribution_p_value, p_value
+from tests.oracles.goodness import REJECTED_UNSEEDED, distribution_p_value, p_value
 
 PROTOCOLS = ("hist", "dummy", "dummy-poisson", "sparse", "ranges")
 PEOPLE = 8_000
@@ -48,7 +47,7 @@ def values_of(task, answer):
 def reports_of(plain, answers, people=PEOPLE):
     """Return the messages of people with each of these values, a row per person."""
     each = [{"task": plain, "place": values, "people": people} for values in answers]
-    drawn = run_node(str(client_folder() / "test" / "draws.mjs"), given=json.dumps(each).encode())
+    drawn = run_node(str(CLIENT / "test" / "draws.mjs"), given=json.dumps(each).encode())
     return np.frombuffer(drawn, np.uint8).reshape(len(answers), people, plain["most_messages"])
 
 
@@ -81,7 +80,7 @@ def test_all_values_are_sent_with_the_accounted_noise(name):
     assert task.values_per_person == 2
     reports = reports_of(json.loads(task.canonical), answers)
     assert ((reports != 255).all()) == task.padded
-    assert min(p_values(task, answers, reports)) > FALSE_FAILURE_RATE
+    assert min(p_values(task, answers, reports)) > REJECTED_UNSEEDED
 
 
 @pytest.mark.slow
@@ -91,10 +90,10 @@ def test_other_noise_is_noticed(name):
     task = task_of(name)
     answers = [values_of(task, answer) for answer in (NUMBERS if name == "ranges" else CHOICES)]
     less = reports_of(scaled(json.loads(task.canonical), 0.7), answers)
-    assert min(p_values(task, answers, less)) < FALSE_FAILURE_RATE
+    assert min(p_values(task, answers, less)) < REJECTED_UNSEEDED
     sent = reports_of(json.loads(task.canonical), answers, people=200)
     swapped = [answers[1], answers[0], answers[2]]
-    assert min(p_values(task, swapped, sent)) < FALSE_FAILURE_RATE
+    assert min(p_values(task, swapped, sent)) < REJECTED_UNSEEDED
 
 
 SUBSETS = """
@@ -104,6 +103,7 @@ results.rows = await Promise.all(Array.from({ length: asked.people }, () => task
 """
 
 
+@pytest.mark.slow
 def test_every_subset_of_too_many_choices_is_equally_likely():
     task = small_task(protocol="dummy-poisson", answers=("a", "b", "c", "d"), most=2).task
     asked = {"task": json.loads(task.canonical), "people": 6000, "answer": ["d", "b", "a", "x", "c", "y"]}
@@ -111,4 +111,4 @@ def test_every_subset_of_too_many_choices_is_equally_likely():
     subsets = list(combinations(range(5), 2))
     observed = np.array([rows.count(subset) for subset in subsets])
     assert observed.sum() == len(rows)
-    assert p_value(observed, np.full(len(subsets), 1 / len(subsets))) > FALSE_FAILURE_RATE
+    assert p_value(observed, np.full(len(subsets), 1 / len(subsets))) > REJECTED_UNSEEDED

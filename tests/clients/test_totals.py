@@ -8,11 +8,11 @@ import pytest
 from scripts.budget_vectors import computed, total_of
 
 from shuffledp.collect.task.public_file import exact_text
-from shuffledp.collect.web.assets import client_folder
 from shuffledp.noise import Binomial
 from shuffledp.noise.compound_poisson import SIZE_GRID
 from tests.accounting.test_total import exact_delta
 from tests.clients.running import VECTORS, failed, in_node
+from tests.clients.scripts import CLIENT
 from tests.node import run_node
 
 EPSILONS = ("0", "0.1", "0.7", "1.5", "4")
@@ -20,7 +20,7 @@ EPSILONS = ("0", "0.1", "0.7", "1.5", "4")
 
 def totals(vectors):
     """Return what the client computes for each list of spendings."""
-    script = client_folder().joinpath("test", "totals.mjs")
+    script = CLIENT.joinpath("test", "totals.mjs")
     return json.loads(run_node(str(script), given=json.dumps(vectors).encode()))
 
 

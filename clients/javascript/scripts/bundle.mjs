@@ -1,5 +1,4 @@
-// Writes dist/shuffledp-client.min.js: the whole client for browsers as one small module. The journal of Node stays
-// in its file, which no browser asks for.
+// Writes dist/shuffledp-client.min.js: the whole client for browsers as one small module.
 import { readFile } from "node:fs/promises";
 import { fileURLToPath } from "node:url";
 
@@ -17,6 +16,5 @@ await build({
   bundle: true,
   minify: true,
   format: "esm",
-  external: [`${here}src/journal_node.js`],
   banner: { js: `/* shuffledp-client, Apache-2.0. With hpke: ${licence} */` },
 });

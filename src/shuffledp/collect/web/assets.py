@@ -17,19 +17,9 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from shuffledp.errors import DataError
 from shuffledp.explain.html import render, style
 
-_TYPES = {".js": "text/javascript", ".css": "text/css", ".svg": "image/svg+xml"}
-_PACKAGE = Path(__file__).resolve().parents[2]
-
-
-def client_folder() -> Path:
-    """Return the folder of the JavaScript client: inside an installed package, or its own folder in the repository."""
-    for folder in (_PACKAGE / "collect" / "web" / "client", _PACKAGE.parents[1] / "clients" / "javascript"):
-        if (folder / "src" / "index.js").exists():
-            return folder
-    raise DataError("the JavaScript client is missing: install the package again")
+_TYPES = {".js": "text/javascript", ".css": "text/css", ".svg": "image/svg+xml", ".txt": "text/plain; charset=utf-8"}
 
 
 @dataclass(frozen=True)
@@ -40,14 +30,13 @@ class Assets:
 
     @classmethod
     def of(cls, folders: Mapping[str, Path]) -> Assets:
-        """Return all scripts, styles and drawings in these folders, each under its prefix such as /console."""
+        """Return all scripts, styles, drawings and texts in these folders, each under its prefix such as /console."""
         return cls({path: content for prefix, folder in folders.items() for path, content in _read(prefix, folder)})
 
     @classmethod
-    def with_style(cls, prefix: str, folder: Path, more: Mapping[str, Path] | None = None) -> Assets:
-        """Return what pages load: their own files under a prefix with the common style sheet, and more folders."""
-        common = {f"{prefix}/look.css": (_TYPES[".css"], style().encode())}
-        return cls({**cls.of({prefix: folder, **(more or {})}).files, **common})
+    def with_style(cls, prefix: str, folder: Path) -> Assets:
+        """Return what pages load: their own files under a prefix, and the common style sheet."""
+        return cls({**cls.of({prefix: folder}).files, f"{prefix}/look.css": (_TYPES[".css"], style().encode())})
 
     def routes(self) -> list[Route]:
         """Return a route for each file."""
@@ -117,7 +106,7 @@ def web_page(template: str, **context: Any) -> str:
 
 
 def page_response(
-    html: str, *, status: int = 200, security: str | None = None, headers: Mapping[str, str] | None = None
+    html: str | bytes, *, status: int = 200, security: str | None = None, headers: Mapping[str, str] | None = None
 ) -> Response:
     """Return a page that no cache may store."""
     content = {"content-security-policy": security or policy(), "cache-control": "no-store", **(headers or {})}

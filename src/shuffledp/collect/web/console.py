@@ -6,10 +6,8 @@ module has the routes and prepares what the templates of `templates/console/` sh
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
-from http import HTTPStatus
 from pathlib import Path
 from typing import Any
 
@@ -20,34 +18,39 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
-from shuffledp import __version__
-from shuffledp.collect.reasons import Reason, Refused
 from shuffledp.collect.server.cache import BoundedCache
-from shuffledp.collect.server.http import asking_the_store, on_http_error, on_refused
-from shuffledp.collect.store import CountedBatch, KeptRelease, ListedRelease, TallyStanding, TallyStore
-from shuffledp.collect.task import AnswerText, Series, Task
+from shuffledp.collect.server.http import asking_the_store
+from shuffledp.collect.server.registry import Registry
+from shuffledp.collect.store import KeptRelease, TallyStanding, TallyStore
+from shuffledp.collect.task import Series, Task
 from shuffledp.collect.task.lookup import LONGEST_LOOKUP, can_look_up
 from shuffledp.collect.task.task import BETA, LONGEST_QUESTION
-from shuffledp.collect.web.assets import HEADERS, NO_STORE, Assets, answer, wants_page, web_page
-from shuffledp.collect.web.caches import Histories, LedgerStatus, rendered
+from shuffledp.collect.web.administration import Administration
+from shuffledp.collect.web.assets import HEADERS, NO_STORE, answer, wants_page
+from shuffledp.collect.web.caches import Histories, LedgerStatus
+from shuffledp.collect.web.console_context import (
+    MOST_BATCHES,
+    Kept,
+    batch_context,
+    latest_batches,
+    problems_by_server,
+    refusals,
+    release_context,
+    server_name,
+    task_context,
+)
+from shuffledp.collect.web.frame import HOME, framed
 from shuffledp.collect.web.lookup import Lookups
-from shuffledp.collect.web.sessions import HOME, SigningIn
-from shuffledp.collect.web.status import OTHER, ShufflerHealth, ShufflerMonitor, new_client
+from shuffledp.collect.web.sessions import SigningIn
+from shuffledp.collect.web.status import ShufflerHealth, ShufflerMonitor, new_client
 from shuffledp.errors import DataError
 from shuffledp.explain.task import details
 from shuffledp.formatting import confidence_percent, shown
 from shuffledp.jsonable import plain
 from shuffledp.ledger import Ledger
 
-Handler = Callable[[Request], Awaitable[Response]]
-
-_STATIC = Path(__file__).resolve().parent / "static" / "console"
-
 _LONGEST_NUMBER = 9
 """Digits of the number of a release."""
-
-MOST_BATCHES = 200
-"""Rows of the table of batches, the latest."""
 
 _WORDS_BYTES = 2**23
 """Size of the cache of paragraphs about tasks: a thousand tasks."""
@@ -62,27 +65,8 @@ STORE_AWAY = "The analyzer's store does not answer: nothing can be counted or sh
 WORK_ENDED = "Background work has ended: restart the analyzer."
 
 
-async def http_error(request: Request, error: Exception) -> Response:
-    """Answer an unknown address or method: browsers get a page, programs a problem document."""
-    assert isinstance(error, HTTPException)
-    if not wants_page(request):
-        return await on_http_error(request, error)
-    status = HTTPStatus(error.status_code)
-    return answer(request, _page("console/error.html", status=status.name, phrase=status.phrase), status=status)
-
-
-async def refused(request: Request, error: Exception) -> Response:
-    """Answer a request that is refused with a reason, such as a store that does not answer."""
-    assert isinstance(error, Refused)
-    if not wants_page(request):
-        return await on_refused(request, error)
-    status, phrase = error.reason.status, error.detail or error.reason.meaning
-    return answer(request, _page("console/error.html", status="REFUSED", phrase=phrase), status=status)
-
-
-def _page(template: str, *, here: str = "", signed_in: bool = False, **context: Any) -> str:
-    """Render a page of the console; `here` is its address if the navigation has it."""
-    return web_page(template, here=here, signed_in=signed_in, version=__version__, **context)
+def _page(template: str, **context: Any) -> str:
+    return framed(template, server="analyzer", **context)
 
 
 class Console:
@@ -95,7 +79,7 @@ class Console:
 
     def __init__(
         self,
-        tasks: Iterable[Task],
+        registry: Registry[Any],
         store: TallyStore,
         *,
         door: SigningIn,
@@ -104,17 +88,14 @@ class Console:
         upstream: str | None,
         problems: Callable[[Task, TallyStanding | None], Sequence[str]],
         working: Callable[[], bool],
-        series: Iterable[Series] = (),
         trend_of: Callable[[Series], Markup | None] = lambda series: None,
     ) -> None:
         self._store, self._door, self._joined = store, door, joined_releases
         self._problems, self._working = problems, working
-        self._tasks: Mapping[str, Task] = {task.name: task for task in tasks}
-        self._series, self._trend_of = {each.name: each for each in series}, trend_of
+        self._registry, self._trend_of, self._upstream = registry, trend_of, upstream
+        self._administration = Administration(registry, door, clock=lambda: _now().timestamp())
         self._client = new_client()
-        self._monitors = {
-            name: ShufflerMonitor(task, self._client, upstream=upstream) for name, task in self._tasks.items()
-        }
+        self._monitors: dict[str, ShufflerMonitor] = {}
         self._histories, self._budget = Histories(store), LedgerStatus(ledger)
         self._lookups = Lookups(store)
         # cached, because computing the guarantee can take seconds
@@ -124,34 +105,44 @@ class Console:
 
     def routes(self) -> list[Route]:
         """Return all routes."""
+        signed_in = self._door.guarded
         return [
             Route("/", self._show_tasks, methods=["GET"]),
             Route("/tasks/{name}", self._show_task, methods=["GET"]),
             Route("/tasks/{name}/releases/{which}", self._show_release, methods=["GET"]),
             Route("/series/{name}", self._show_series, methods=["GET"]),
-            Route("/operator", self._signed_in(self._show_operator), methods=["GET"]),
-            Route("/operator/tasks/{name}", self._signed_in(self._show_operator_task), methods=["GET"]),
-            Route("/operator/tasks/{name}/lookup", self._signed_in(self._show_lookup), methods=["GET"]),
-            Route("/operator/login", self._door.sign_in, methods=["POST"]),
-            Route("/operator/logout", self._door.sign_out, methods=["POST"]),
-            *Assets.with_style("/console", _STATIC).routes(),
+            Route(HOME, signed_in(self._show_operator), methods=["GET"]),
+            Route("/operator/tasks/{name}", signed_in(self._show_operator_task), methods=["GET"]),
+            Route("/operator/tasks/{name}/lookup", signed_in(self._show_lookup), methods=["GET"]),
+            *self._administration.routes(),
         ]
 
     def ask_reported(self, task: Task) -> int | None:
         """Ask the first shuffler now for the number of reports it has accepted; None if it does not answer."""
-        return self._monitors[task.name].ask_reported()
+        return self._monitor(task).ask_reported()
+
+    def shufflers_now(self, task: Task) -> list[ShufflerHealth]:
+        """Ask the shufflers of a task now for their status."""
+        return self._monitor(task).now()
+
+    @property
+    def _tasks(self) -> Mapping[str, Task]:
+        return self._registry.tasks
+
+    @property
+    def _series(self) -> Mapping[str, Series]:
+        return self._registry.series
+
+    def _monitor(self, task: Task) -> ShufflerMonitor:
+        found = self._monitors.get(task.name)
+        if found is None:
+            made = ShufflerMonitor(task, self._client, upstream=self._upstream)
+            found = self._monitors.setdefault(task.name, made)
+        return found
 
     def close(self) -> None:
         """Close the connections to shufflers."""
         self._client.close()
-
-    def _signed_in(self, show: Handler) -> Handler:
-        """Show a page to a signed-in operator, and the sign-in form to others."""
-
-        async def shown_or_form(request: Request) -> Response:
-            return await show(request) if self._door.is_open_to(request) else self._door.form(request)
-
-        return shown_or_form
 
     async def _show_tasks(self, request: Request) -> Response:
         with asking_the_store():
@@ -198,7 +189,7 @@ class Console:
         page = _page(
             "console/lookup.html",
             signed_in=True,
-            task=_task_context(task, _now()),
+            task=self._context(task, _now()),
             value=value,
             found=found,
             longest=LONGEST_LOOKUP,
@@ -216,7 +207,7 @@ class Console:
 
     def _tasks_page(self, now: datetime) -> str:
         tasks = [
-            {"task": _task_context(task, now), "releases": self._store.listed(task.id)}
+            {"task": self._context(task, now), "releases": self._store.listed(task.id)}
             for task in self._tasks.values()
             if task.series is None or task.series.id not in self._series
         ]
@@ -230,9 +221,9 @@ class Console:
         latest = self._store.release(task.id)
         return _page(
             "console/task.html",
-            task=_task_context(task, now),
+            task=self._context(task, now),
             round=task.series if task.series is not None and task.series.id in self._series else None,
-            release=None if latest is None else _release_context(latest),
+            release=None if latest is None else release_context(latest),
             history=self._histories.of(task),
             paragraphs=self._paragraphs(task, _SHOWN_TITLES) if latest is None else {},
             for_experts=self._all_paragraphs(task)[_FOR_EXPERTS] if latest is None else "",
@@ -244,7 +235,7 @@ class Console:
         begun = [series.task(number) for number in range(1, series.rounds + 1) if series.opens_at(number) <= now]
         listed = self._store.listed_of([task.id for task in begun])
         rounds = [
-            {"number": number, "task": _task_context(task, now), "releases": listed[task.id]}
+            {"number": number, "task": self._context(task, now), "releases": listed[task.id]}
             for number, task in enumerate(begun, start=1)
         ][-MOST_BATCHES:]
         return _page(
@@ -263,7 +254,11 @@ class Console:
         )
 
     def _release_page(self, task: Task, kept: KeptRelease) -> str:
-        return _page("console/release.html", task=_task_context(task, _now()), release=_release_context(kept))
+        return _page("console/release.html", task=self._context(task, _now()), release=release_context(kept))
+
+    def _context(self, task: Task, now: datetime) -> dict[str, Any]:
+        early = task.name in self._registry.closed_early or self._monitor(task).first_has_closed
+        return task_context(task, now, early=early)
 
     def _paragraphs(self, task: Task, titles: Sequence[str]) -> Mapping[str, str]:
         """The paragraphs with these titles, if the task has them."""
@@ -278,13 +273,13 @@ class Console:
     def _operator_page(self, now: datetime) -> str:
         tasks = []
         for task in filter(lambda task: self._is_current(task, now), self._tasks.values()):
-            kept, shufflers = self._kept(task), self._monitors[task.name].latest()
+            kept, shufflers = self._kept(task), self._monitor(task).latest()
             tasks.append(
                 {
-                    "task": _task_context(task, now),
+                    "task": self._context(task, now),
                     "standing": kept.standing,
-                    "batch": _batch_context(task, shufflers[0]),
-                    "problems": _problems_of(shufflers, self._own_problems(task, kept)),
+                    "batch": batch_context(task, shufflers[0]),
+                    "problems": problems_by_server(shufflers, self._own_problems(task, kept)),
                 }
             )
         return _page("console/operator.html", here=HOME, signed_in=True, tasks=tasks, ledger=self._budget.context())
@@ -298,34 +293,34 @@ class Console:
         return latest - 1 <= task.series.round <= latest
 
     def _operator_task_page(self, task: Task, now: datetime) -> str:
-        kept, shufflers = self._kept(task), self._monitors[task.name].latest()
+        kept, shufflers = self._kept(task), self._monitor(task).latest()
         own = self._own_problems(task, kept)
         return _page(
             "console/operator_task.html",
             signed_in=True,
-            task=_task_context(task, now),
+            task=self._context(task, now),
             standing=kept.standing,
-            batch=_batch_context(task, shufflers[0]),
+            batch=batch_context(task, shufflers[0]),
             first=shufflers[0],
-            problems=_problems_of(shufflers, own),
-            release=None if kept.latest is None else _release_context(kept.latest),
+            problems=problems_by_server(shufflers, own),
+            release=None if kept.latest is None else release_context(kept.latest),
             history=kept.history,
-            batches=_batches(kept),
+            batches=latest_batches(kept),
             all_batches=len(kept.batches),
             joined=self._joined,
             lookup=LONGEST_LOOKUP if can_look_up(task) and kept.latest is not None else None,
-            refused=_refusals(shufflers, kept.standing),
+            refused=refusals(shufflers, kept.standing),
             unknown=kept.standing is None or not all(each.status for each in shufflers),
-            servers=[{"name": _name(each.position, len(shufflers)), "health": each} for each in shufflers],
+            servers=[{"name": server_name(each.position, len(shufflers)), "health": each} for each in shufflers],
             analyzer={"working": self._working(), "problems": own, "store": kept.standing is not None},
             ledger=self._budget.context(),
             who_may_answer=self._all_paragraphs(task)["Who may answer"],
             paragraphs=self._paragraphs(task, (*_SHOWN_TITLES, _FOR_EXPERTS)),
         )
 
-    def _kept(self, task: Task) -> _Kept:
+    def _kept(self, task: Task) -> Kept:
         try:
-            return _Kept(
+            return Kept(
                 self._store.standing(task.id),
                 self._store.release(task.id),
                 self._store.listed(task.id),
@@ -333,124 +328,13 @@ class Console:
                 self._histories.of(task),
             )
         except DataError:
-            return _Kept()
+            return Kept()
 
-    def _own_problems(self, task: Task, kept: _Kept) -> list[str]:
+    def _own_problems(self, task: Task, kept: Kept) -> list[str]:
         away = [] if kept.standing is not None else [STORE_AWAY]
         ended = [] if self._working() else [WORK_ENDED]
         return [*away, *ended, *self._problems(task, kept.standing)]
 
 
-@dataclass(frozen=True)
-class _Kept:
-    """What the store holds of a task; nothing if it does not answer."""
-
-    standing: TallyStanding | None = None
-    latest: KeptRelease | None = None
-    listed: Sequence[ListedRelease] = ()
-    batches: Sequence[CountedBatch] = ()
-    history: Markup | None = None
-
-
 def _now() -> datetime:
     return datetime.now(UTC)
-
-
-def _task_context(task: Task, now: datetime) -> dict[str, Any]:
-    """A task for the templates; `phase` tells whether people can answer it."""
-    return {
-        "name": task.name,
-        "question": shown(task.question, width=LONGEST_QUESTION),
-        "phase": str(task.phase(now.timestamp())),
-        "opens": task.opens,
-        "closes": task.closes,
-        "users": task.users,
-        "honest_users": task.honest_users,
-        "protocol": task.protocol_used.name,
-        "texts": isinstance(task.answers, AnswerText),
-        "keys": [place.key for place in task.shufflers],
-        "analyzer": task.analyzer,
-    }
-
-
-def _release_context(kept: KeptRelease) -> dict[str, Any]:
-    return {"number": kept.number, "made": kept.made, "rendered": rendered(kept)}
-
-
-def _batch_context(task: Task, first: ShufflerHealth) -> dict[str, Any] | None:
-    """The people who have reported and the batch that is filling; None if the first shuffler has never answered.
-
-    `missing` is None once the task is closed. `short_by` is the number of people its last batch lacked.
-    """
-    status = first.status
-    if status is None:
-        return None
-    missing = None if status.short_by is not None else max(0, task.users - status.waiting)
-    return {
-        "reported": status.reported(task.users),
-        "waiting": status.waiting,
-        "missing": missing,
-        "here": None if missing is None else task.users - missing,
-        "short_by": status.short_by or 0,
-        "batches": status.batches,
-        "tenths": 10 * min(status.waiting, task.users) // task.users,
-    }
-
-
-def _problems_of(shufflers: Sequence[ShufflerHealth], own: Sequence[str]) -> list[tuple[str, str]]:
-    """Each problem with the name of its server."""
-    found = [("Analyzer", each) for each in own]
-    for each in shufflers:
-        name = _name(each.position, len(shufflers))
-        if each.problem is not None:
-            found.append((name, each.problem))
-        if each.status is not None and each.answers:
-            found += [(name, problem) for problem in each.status.problems]
-    return found
-
-
-def _name(position: int, shufflers: int) -> str:
-    return "Shuffler" if shufflers == 1 else f"Shuffler {position + 1}"
-
-
-def _refusals(shufflers: Sequence[ShufflerHealth], standing: TallyStanding | None) -> list[tuple[str, str, int]]:
-    """Place, reason and number of refusals: reports and requests at shufflers, messages and batches here."""
-    rows = [
-        (_name(each.position, len(shufflers)), _meaning(reason), number)
-        for each in shufflers
-        if each.status is not None
-        for reason, number in _by_number(each.status.refused)
-    ]
-    if standing is not None:
-        rows += [("Analyzer, messages", _meaning(why), number) for why, number in _by_number(standing.refused)]
-        if standing.problems:
-            rows.append(("Analyzer, batches", Reason.TOO_FEW_MESSAGES.meaning, standing.problems))
-    return rows
-
-
-def _batches(kept: _Kept) -> list[dict[str, Any]]:
-    """The latest batches, each with its release."""
-    made = {each.number: each.made for each in kept.listed}
-    return [
-        {
-            "problem": None if batch.problem is None else _meaning(batch.problem),
-            "release": batch.release,
-            "made": made.get(batch.release) if batch.release is not None else None,
-            "people": batch.people,
-            "refused": sum(batch.refused.values()),
-        }
-        for batch in reversed(kept.batches[-MOST_BATCHES:])
-    ]
-
-
-def _meaning(reason: str) -> str:
-    if reason == OTHER:
-        return "Other reasons."
-    try:
-        return Reason(reason).meaning
-    except ValueError:  # stored by a newer version
-        return "Another reason."
-
-
-def _by_number(refused: Mapping[str, int]) -> list[tuple[str, int]]:
-    return sorted(refused.items(), key=lambda each: (-each[1], each[0]))

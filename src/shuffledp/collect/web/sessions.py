@@ -1,31 +1,38 @@
 """The operator's sessions: signing in with the operator's token, and out again. Works without scripts.
 
-A session is a random name in a cookie. The analyzer keeps only its hash, in memory, with the times of its beginning and
-of its last use; a restart ends all sessions. A wrong token is answered after a pause, and too many wrong tokens at once
-are refused without one. Nothing about them is logged or stored. The right token never waits, so an attacker cannot lock
-the operator out; its 32 random bytes cannot be guessed.
+A session is a random name in a cookie. The server keeps only its hash, with the times of its beginning and of its last
+use: in memory, or in a temporary file that the processes of a server share. A restart ends all sessions. A wrong token
+is answered after a pause, and too many wrong tokens at once are refused without one. Nothing about them is logged or
+stored. The right token never waits, so an attacker cannot lock the operator out; its 32 random bytes cannot be guessed.
 """
 
 from __future__ import annotations
 
 import hashlib
+import os
 import secrets
+import sqlite3
 import threading
 import time
-from collections.abc import Callable
-from dataclasses import dataclass, field
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
-import anyio
 from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
+from starlette.routing import Route
 
-from shuffledp import __version__
 from shuffledp.collect.reasons import Refused
-from shuffledp.collect.server.auth import Accepted
-from shuffledp.collect.server.http import InFlight, body_of
-from shuffledp.collect.web.assets import HEADERS, NO_STORE, answer, web_page
+from shuffledp.collect.server.auth import Accepted, WrongTokens
+from shuffledp.collect.server.http import body_of
+from shuffledp.collect.web.assets import HEADERS, NO_STORE, answer
+from shuffledp.collect.web.frame import HOME, MANAGE, Server, framed
 from shuffledp.explain.task import duration
+
+Handler = Callable[[Request], Awaitable[Response]]
 
 LIFETIME = 8 * 3600.0
 """Longest session in seconds: a working day."""
@@ -40,21 +47,22 @@ _BYTES = 32
 """Random bytes of a session name, as in a token: it cannot be guessed."""
 
 
-@dataclass
-class _Session:
-    begun: float
-    last: float
-
-
 class Sessions:
-    """The open sessions; `clock` returns seconds."""
+    """The open sessions, in memory or in a file that several processes share; `clock` returns seconds."""
 
     def __init__(
-        self, *, clock: Callable[[], float] = time.monotonic, lifetime: float = LIFETIME, idle: float = IDLE
+        self,
+        *,
+        file: Path | None = None,
+        clock: Callable[[], float] = time.monotonic,
+        lifetime: float = LIFETIME,
+        idle: float = IDLE,
     ) -> None:
-        self._clock, self._lifetime, self._idle = clock, lifetime, idle
-        self._open: dict[bytes, _Session] = {}
+        self._file, self._clock, self._lifetime, self._idle = file, clock, lifetime, idle
         self._lock = threading.Lock()
+        # all ports of a host share cookies: another server there must not end the sessions of this one
+        server = secrets.token_hex(4) if file is None else hashlib.sha256(os.fsencode(file)).hexdigest()[:8]
+        self.cookie = f"shuffledp_operator_{server}"
 
     @property
     def lifetime(self) -> int:
@@ -69,48 +77,59 @@ class Sessions:
     def begin(self) -> str:
         """Begin a session; return its secret name."""
         name, now = secrets.token_urlsafe(_BYTES), self._clock()
-        with self._lock:
-            self._end_the_expired()
-            while len(self._open) >= MOST:
-                del self._open[min(self._open, key=lambda each: self._open[each].last)]
-            self._open[_hash(name)] = _Session(now, now)
+        self._run("DELETE FROM sessions WHERE begun <= ? OR last <= ?", now - self._lifetime, now - self._idle)
+        self._run(
+            "DELETE FROM sessions WHERE name IN (SELECT name FROM sessions ORDER BY last DESC LIMIT -1 OFFSET ?)",
+            MOST - 1,
+        )
+        self._run("INSERT INTO sessions VALUES (?, ?, ?)", _hash(name), now, now)
         return name
 
     def is_open(self, name: str | None, *, active: bool = True) -> bool:
         """Tell whether a session of this name is open; `active` prolongs it."""
-        with self._lock:
-            self._end_the_expired()
-            found = self._open.get(_hash(name or ""))
-            if found is not None and active:
-                found.last = self._clock()
-        return found is not None
+        found = [] if name is None else self._run("SELECT begun, last FROM sessions WHERE name = ?", _hash(name))
+        if not found:
+            return False
+        (begun, last), now = found[0], self._clock()
+        if now >= begun + self._lifetime or now >= last + self._idle:
+            self.end(name)
+            return False
+        if active:
+            self._run("UPDATE sessions SET last = ? WHERE name = ?", now, _hash(name or ""))
+        return True
 
     def end(self, name: str | None) -> None:
         """End a session, if there is one of this name."""
-        with self._lock:
-            self._open.pop(_hash(name or ""), None)
+        if name is not None:
+            self._run("DELETE FROM sessions WHERE name = ?", _hash(name))
 
-    def _end_the_expired(self) -> None:
-        now = self._clock()
-        self._open = {
-            key: each
-            for key, each in self._open.items()
-            if now < each.begun + self._lifetime and now < each.last + self._idle
-        }
+    def close(self) -> None:
+        """Close the file; sessions in memory end."""
+        with self._lock:
+            if (opened := self.__dict__.pop("_database", None)) is not None:
+                opened.close()
+
+    @cached_property
+    def _database(self) -> sqlite3.Connection:
+        """The table of sessions, opened by the first request with a session or the right token."""
+        # nothing here must survive a restart, so nothing waits for the disk
+        opened = sqlite3.connect(self._file or ":memory:", isolation_level=None, check_same_thread=False)
+        opened.execute("PRAGMA synchronous = OFF")
+        opened.execute("CREATE TABLE IF NOT EXISTS sessions (name BLOB PRIMARY KEY, begun REAL, last REAL)")
+        return opened
+
+    def _run(self, statement: str, *values: object) -> list[Any]:
+        with self._lock:
+            return self._database.execute(statement, values).fetchall()
 
 
 def _hash(name: str) -> bytes:
     return hashlib.sha256(name.encode(errors="replace")).digest()
 
 
-MOST_WRONG = 8
-"""Wrong tokens that wait for their answer at once. A handful of operators make no more errors, and an attacker who
-tries many tokens holds up no more requests."""
-
 LONGEST_FORM = 4096
 """Bytes: a token has 43 characters."""
 
-HOME = "/operator"
 WRONG = "This is not the operator's token. Copy it from its file, the whole line."
 TOO_MANY = "Too many wrong tokens at the moment. Try again in a few seconds."
 ELSEWHERE = "The form was not sent from this page. Open the page again and sign in here."
@@ -121,19 +140,33 @@ UNREADABLE = "The form could not be read. Open the page again and sign in here."
 class SigningIn:
     """Access to the operator's pages: the hashes of the accepted tokens, and the sessions."""
 
+    server: Server
     operators: Accepted
     sessions: Sessions
     pause: float
-    # all ports of a host share cookies: another analyzer there must not end the sessions of this one
-    cookie: str = field(default_factory=lambda: f"shuffledp_operator_{secrets.token_hex(4)}")
 
     def __post_init__(self) -> None:
-        self._wrong = InFlight(MOST_WRONG)
+        self._wrong = WrongTokens(self.pause)
+
+    def routes(self) -> list[Route]:
+        """Return the routes of the two forms."""
+        return [
+            Route(f"{HOME}/login", self.sign_in, methods=["POST"]),
+            Route(f"{HOME}/logout", self.sign_out, methods=["POST"]),
+        ]
+
+    def guarded(self, show: Handler) -> Handler:
+        """Show a page to a signed-in operator, and the sign-in form to others."""
+
+        async def shown_or_form(request: Request) -> Response:
+            return await show(request) if self.is_open_to(request) else self.form(request)
+
+        return shown_or_form
 
     def is_open_to(self, request: Request) -> bool:
         """Tell whether a request belongs to an open session. A page that refreshes itself does not prolong it."""
         active = request.headers.get("x-console") != "watching"
-        return self.sessions.is_open(request.cookies.get(self.cookie), active=active)
+        return self.sessions.is_open(request.cookies.get(self.sessions.cookie), active=active)
 
     def form(self, request: Request, *, problem: str = "", status: int = 403) -> Response:
         """Return the sign-in page in place of the requested page."""
@@ -151,8 +184,7 @@ class SigningIn:
         if token in self.operators:
             return self._begin(request, then)
         try:
-            with self._wrong.one():
-                await anyio.sleep(self.pause)
+            await self._wrong.wait()
         except Refused:
             return answer(request, self._page(then, TOO_MANY), status=429)
         return answer(request, self._page(then, WRONG), status=403)
@@ -161,16 +193,16 @@ class SigningIn:
         """End the session."""
         if not sent_from_here(request):
             return self.form(request, problem=ELSEWHERE)
-        self.sessions.end(request.cookies.get(self.cookie))
+        self.sessions.end(request.cookies.get(self.sessions.cookie))
         away = _to(HOME)
-        away.delete_cookie(self.cookie, path=HOME, httponly=True, samesite="strict")
+        away.delete_cookie(self.sessions.cookie, path=HOME, httponly=True, samesite="strict")
         return away
 
     def _begin(self, request: Request, then: str) -> Response:
-        self.sessions.end(request.cookies.get(self.cookie))
+        self.sessions.end(request.cookies.get(self.sessions.cookie))
         welcome = _to(then)
         welcome.set_cookie(
-            self.cookie,
+            self.sessions.cookie,
             self.sessions.begin(),
             max_age=self.sessions.lifetime,
             path=HOME,
@@ -181,11 +213,10 @@ class SigningIn:
         return welcome
 
     def _page(self, then: str, problem: str) -> str:
-        return web_page(
+        return framed(
             "console/sign_in.html",
+            server=self.server,
             here=HOME,
-            signed_in=False,
-            version=__version__,
             has_operator=bool(self.operators.hashes),
             then=then,
             problem=problem,
@@ -216,6 +247,8 @@ def _encrypted(request: Request) -> bool:
 
 def _then(path: str) -> str:
     """A path of the operator's pages; the first page for any other path."""
+    if path == MANAGE:
+        return path
     name = path.removeprefix(f"{HOME}/tasks/")
     return path if path == f"{HOME}/tasks/{name}" and len(name) == 64 and name.isalnum() and name.isascii() else HOME
 

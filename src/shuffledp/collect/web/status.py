@@ -23,6 +23,7 @@ from typing import Any, Generic, TypeVar
 import httpx
 
 from shuffledp.collect.reasons import Reason
+from shuffledp.collect.server.events import Event
 from shuffledp.collect.server.observability import log_error
 from shuffledp.collect.task import Task
 from shuffledp.formatting import shown
@@ -68,7 +69,7 @@ class Fresh(Generic[Found]):
         try:
             self._found = self._look()
         except Exception as error:  # the previous result is better than none
-            log_error("the console could not look up its data", error)
+            log_error(Event.CONSOLE_FAILED, error)
         finally:
             with self._lock:
                 self._at, self._begun = self._clock(), None
@@ -172,6 +173,8 @@ class ShufflerHealth:
     seen: datetime | None = None
     status: ShufflerStatus | None = None
     problem: str | None = None
+    lacks_task: bool = False
+    """Whether it answers itself that it does not serve the task: a proxy may answer 404, too."""
 
 
 class ShufflerMonitor:
@@ -196,6 +199,15 @@ class ShufflerMonitor:
         """Return the health of each shuffler, in order."""
         return [each.latest() for each in self._each]
 
+    def now(self) -> list[ShufflerHealth]:
+        """Ask each shuffler now, in order."""
+        return [each.ask() for each in self._each]
+
+    @property
+    def first_has_closed(self) -> bool:
+        """Whether the first shuffler said in its last answer that the task is closed; asks nothing."""
+        return self._each[0].has_closed
+
     def ask_reported(self) -> int | None:
         """Ask the first shuffler now for the number of reports it has accepted; None if it does not answer."""
         return self._each[0].ask_reported()
@@ -210,7 +222,7 @@ class _Monitored:
         self._task, self._client, self._now = task, client, now
         self._address = address.rstrip("/")
         self._last = ShufflerHealth(position=position, address=task.shufflers[position].address)
-        self._fresh = Fresh(self._look, seconds=EVERY)
+        self._fresh = Fresh(self.ask, seconds=EVERY)
 
     def latest(self) -> ShufflerHealth:
         """Return what is known by now."""
@@ -219,20 +231,27 @@ class _Monitored:
             return replace(found, answers=False, problem=SLOW)
         return found
 
-    def ask_reported(self) -> int | None:
-        """Ask now for the number of reports that were accepted."""
-        found = self._look()
-        return found.status.reported(self._task.users) if found.answers and found.status is not None else None
+    @property
+    def has_closed(self) -> bool:
+        """Whether the last answer says that the task is closed."""
+        status = self._last.status
+        return status is not None and status.short_by is not None
 
-    def _look(self) -> ShufflerHealth:
-        self._last = self._ask()
+    def ask(self) -> ShufflerHealth:
+        """Ask now."""
+        self._last = self._asked()
         return self._last
 
-    def _ask(self) -> ShufflerHealth:
+    def ask_reported(self) -> int | None:
+        """Ask now for the number of reports that were accepted."""
+        found = self.ask()
+        return found.status.reported(self._task.users) if found.answers and found.status is not None else None
+
+    def _asked(self) -> ShufflerHealth:
         try:
             status, content = self._get(f"/v1/tasks/{self._task.name}/status")
             if status == HTTPStatus.NOT_FOUND:
-                return self._fails(UNKNOWN_TASK)
+                return self._fails(UNKNOWN_TASK, lacks_task=_reason(content) == Reason.UNKNOWN_TASK.value)
             if status != HTTPStatus.OK:
                 return self._fails(f"It answers with status {status}.")
             found = read_status(content, self._task, self._last.position)
@@ -245,10 +264,10 @@ class _Monitored:
             return self._fails(ODD)
         # a load balancer may keep /health inside and answer 404
         problem = STOPPED if health == HTTPStatus.SERVICE_UNAVAILABLE else None
-        return replace(self._last, answers=True, seen=self._now(), status=found, problem=problem)
+        return replace(self._last, answers=True, seen=self._now(), status=found, problem=problem, lacks_task=False)
 
-    def _fails(self, problem: str) -> ShufflerHealth:
-        return replace(self._last, answers=False, problem=problem)
+    def _fails(self, problem: str, *, lacks_task: bool = False) -> ShufflerHealth:
+        return replace(self._last, answers=False, problem=problem, lacks_task=lacks_task)
 
     def _get(self, path: str) -> tuple[int, bytes]:
         content, last = bytearray(), time.monotonic() + PATIENCE
@@ -264,6 +283,14 @@ class _Monitored:
                 if time.monotonic() > last:
                     raise httpx.ReadTimeout("too slow")
         return answer.status_code, bytes(content)
+
+
+def _reason(content: bytes) -> object:
+    """The reason in a problem document; None in any other content."""
+    try:
+        return json.loads(content)["reason"]
+    except (ValueError, KeyError, TypeError, RecursionError):
+        return None
 
 
 @contextmanager

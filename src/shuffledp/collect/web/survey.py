@@ -6,89 +6,118 @@ the client shows one of the states in the page.
 
 from __future__ import annotations
 
+import gzip
+import hashlib
+import re
 import time
-from collections.abc import Callable, Sequence
-from functools import partial
+from base64 import b64encode
+from collections.abc import Callable, Mapping, Sequence
+from functools import cache, partial
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 from urllib.parse import urlsplit, urlunsplit
 
 from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
-from starlette.responses import RedirectResponse, Response
+from starlette.responses import PlainTextResponse, RedirectResponse, Response
 from starlette.routing import Route
 
 from shuffledp.accounting.strength import MODERATE, STRONG
 from shuffledp.collect.server.cache import BoundedCache
-from shuffledp.collect.task import AnswersElsewhere, Series, SeriesPromise, Task
+from shuffledp.collect.task import AnswerChoices, AnswerList, AnswerRange, AnswersElsewhere, Series, SeriesPromise, Task
 from shuffledp.collect.task.answers import kind_of
 from shuffledp.collect.task.task import LONGEST_QUESTION
-from shuffledp.collect.web.assets import NO_STORE, Assets, client_folder, page_response, policy, web_page
+from shuffledp.collect.web.assets import NO_STORE, Assets, page_response, policy, web_page
+from shuffledp.collect.web.languages import Catalogue, catalogue_for
+from shuffledp.explain.html import stylesheet
 from shuffledp.explain.privacy import Protection
-from shuffledp.explain.task import details, duration, promise_of
-from shuffledp.explain.task_series import how_often
+from shuffledp.explain.task import promise_of
 from shuffledp.explain.task_series import promise_of as series_promise
-from shuffledp.formatting import epsilon_delta, share_at_most, shown
+from shuffledp.formatting import epsilon_delta, share_at_most, short_exponent, shown
 
 _STATIC = Path(__file__).parent / "static" / "survey"
 
 MOST_BYTES = 2**24
-"""Size of the cache of pages: a thousand of them."""
+"""Size of the cache of pages: several hundred of them."""
 
-_FORGERS = {
-    "anybody": "anyone could send many made-up reports",
-    "secret": "someone who knows the secret could send many made-up reports",
-    "tokens": "the operator could give tokens to made-up people",
+SEARCHED_FROM = 13
+"""The number of answers from which on visitors search in a list; `survey/listed.js` has the same."""
+
+SHORT = 16
+"""The most characters of answers that stand side by side; `survey/listed.js` has the same."""
+
+_PARTS = {
+    "choices": "check_boxes.js",
+    "numbers": "decimal_field.js",
+    "range": "number_field.js",
+    "text": "text_field.js",
+    "hashed": "hashed.js",
+    "series": "rounds.js",
 }
-"""The people who can fill a group with reports of nobody, by admission."""
+"""The parts of the program that only some tasks need, as `survey/parts.js` of the client loads them: by the kind of the
+answers, by the protocol, and of rounds."""
 
-_ALL_SERVERS = {2: "both servers", 3: "all three servers", 4: "all four servers", 5: "all five servers"}
+_UNITS = {"week": 7 * 86_400, "day": 86_400, "hour": 3600, "minute": 60, "second": 1}
 
 
 def routes(
-    tasks: Sequence[Task], *, series: Sequence[Series] = (), clock: Callable[[], float] = time.time
+    tasks: Callable[[], Mapping[str, Task]],
+    *,
+    series: Callable[[], Mapping[str, Series]] = dict,
+    clock: Callable[[], float] = time.time,
+    is_closed: Callable[[Task], bool],
 ) -> list[Route]:
-    """Return the routes of the pages of these tasks, and of the files that they load.
+    """Return the routes of the pages of the tasks that are served at the moment, and of the files that they load.
 
-    The tasks of `series` are listed by the round that is open by the clock.
+    The tasks of `series` are listed by the round that is open by the clock. Tasks that `is_closed` names accept no
+    reports any more, also because they were closed early; the list says so.
     """
-    pages, client = _Pages(tasks, series, clock), client_folder()
+    pages = _Pages(tasks, series, clock, is_closed)
     return [
         Route("/", pages.show_tasks, methods=["GET"]),
         Route("/ask/series/{name}", pages.show_series, methods=["GET"]),
         Route("/ask/{name}", pages.show_task, methods=["GET"]),
-        *Assets.with_style("/page", _STATIC, {f"/client/{name}": client / name for name in ("src", "vendor")}).routes(),
+        Route("/page/time", pages.show_time, methods=["GET"]),
+        *_assets().routes(),
     ]
 
 
 class _Pages:
     def __init__(
-        self, tasks: Sequence[Task], series: Sequence[Series] = (), clock: Callable[[], float] = time.time
+        self,
+        tasks: Callable[[], Mapping[str, Task]],
+        series: Callable[[], Mapping[str, Series]],
+        clock: Callable[[], float],
+        is_closed: Callable[[Task], bool],
     ) -> None:
-        self._tasks = {task.name: task for task in tasks}
-        self._series, self._clock = {one.name: one for one in series}, clock
+        self._tasks, self._series, self._clock, self._is_closed = tasks, series, clock, is_closed
         # cached, because computing the guarantee can take seconds
-        self._cache: BoundedCache[str] = BoundedCache(most_bytes=MOST_BYTES, size=len)
+        self._cache: BoundedCache[_Rendered] = BoundedCache(most_bytes=MOST_BYTES, size=_Rendered.size)
 
     async def show_tasks(self, request: Request) -> Response:
         """Show the list of questions, or redirect to the only one."""
         listed = self._listed()
         if len(listed) == 1:
             return RedirectResponse(f"/ask/{listed[0].name}", 307, NO_STORE)
-        return page_response(task_list(listed), security=policy(scripts=False, forms=False))
+        html = task_list(listed, closed=[task.name for task in listed if self._is_closed(task)])
+        return page_response(html, security=policy(scripts=False, forms=False))
 
     async def show_series(self, request: Request) -> Response:
         """Redirect to the round of a series that is open now, or to the nearest one."""
-        series = self._series.get(request.path_params["name"])
+        series = self._series().get(request.path_params["name"])
         if series is None:
             return _not_asked()
         return RedirectResponse(f"/ask/{self._now(series).name}", 307, NO_STORE)
 
+    async def show_time(self, request: Request) -> Response:
+        """Show the time of this server, in whole seconds since 1970: the clock of a visitor's device may be wrong."""
+        return PlainTextResponse(str(int(self._clock())), headers=NO_STORE)
+
     def _listed(self) -> list[Task]:
         """The tasks that a visitor chooses from: of every series one round."""
-        found: dict[str, Task] = {}
-        for task in self._tasks.values():
-            series = None if task.series is None else self._series.get(task.series.id)
+        found, known = dict[str, Task](), self._series()
+        for task in self._tasks().values():
+            series = None if task.series is None else known.get(task.series.id)
             found.setdefault(*((task.name, task) if series is None else (series.name, self._now(series))))
         return list(found.values())
 
@@ -97,24 +126,72 @@ class _Pages:
 
     async def show_task(self, request: Request) -> Response:
         """Show the page of a task."""
-        task = self._tasks.get(request.path_params["name"])
+        task = self._tasks().get(request.path_params["name"])
         if task is None:
             return _not_asked()
-        series = None if task.series is None else self._series.get(task.series.id)
-        html = await run_in_threadpool(
-            self._cache.get, task.name, partial(ask_page, task) if series is None else partial(ask_page, task, series)
-        )
-        return page_response(html, security=policy(connects=_connects(task), forms=False))
+        series = None if task.series is None else self._series().get(task.series.id)
+        asked = (task,) if series is None else (task, series)
+        page = await run_in_threadpool(self._cache.get, task.name, lambda: _Rendered.of(ask_page(*asked)))
+        # the page is the same for everybody, so its compressed length reveals nothing
+        packed = "gzip" in request.headers.get("accept-encoding", "")
+        headers = {"vary": "accept-encoding", **({"content-encoding": "gzip"} if packed else {})}
+        content = page.packed if packed else page.html
+        return page_response(content, security=policy(connects=_connects(task), forms=False), headers=headers)
+
+
+class _Rendered(NamedTuple):
+    """A page, also compressed."""
+
+    html: bytes
+    packed: bytes
+
+    @staticmethod
+    def of(html: str) -> _Rendered:
+        return _Rendered(html.encode(), gzip.compress(html.encode(), mtime=0))
+
+    def size(self) -> int:
+        return len(self.html) + len(self.packed)
+
+
+@cache
+def _assets() -> Assets:
+    """The style, the drawing and the program of the page. Its style sheet begins with the one of all pages."""
+    own = Assets.of({"/page": _STATIC}).files
+    kind, style = own["/page/survey.css"]
+    common = re.sub(r"/\*.*?\*/\s*", "", str(stylesheet("style.css")), flags=re.DOTALL)
+    return Assets({**own, "/page/survey.css": (kind, common.encode() + style)})
+
+
+@cache
+def _integrity(name: str) -> str:
+    """The hash with which browsers compare a file of the program before they run it."""
+    _, content = _assets().files[f"/page/{name}"]
+    return f"sha384-{b64encode(hashlib.sha384(content).digest()).decode()}"
+
+
+def _program(task: Task, *, of_series: bool) -> dict[str, str]:
+    """The files of the program that a page needs, with their hashes: the program itself, then its parts."""
+    needed = [kind_of(task.answers), task.protocol_used.name, *(["series"] if of_series else [])]
+    return {name: _integrity(name) for name in ("survey.js", *(_PARTS[each] for each in needed if each in _PARTS))}
 
 
 def _not_asked() -> Response:
-    page = web_page("survey/not_asked.html")
+    page = _page("survey/not_asked.html", catalogue_for(None))
     return page_response(page, status=404, security=policy(scripts=False, forms=False))
 
 
-def task_list(tasks: Sequence[Task]) -> str:
-    """Render the questions of a server that has several, or none."""
-    return web_page("survey/tasks.html", tasks=tasks)
+def _page(template: str, words: Catalogue, *, program: Mapping[str, str] | None = None, **context: Any) -> str:
+    """Render a page in the language of a catalogue, which runs a program of these files, if any."""
+    own = {"t": words.text, "number": words.number, "words": words.script, "language": words.language}
+    periods = {"often": partial(_often, words), "steps": partial(_steps, words)}
+    return web_page(template, program=program or {}, **own, **periods, **context)
+
+
+def task_list(tasks: Sequence[Task], *, closed: Sequence[str] = ()) -> str:
+    """Render the questions of a server that has several, or none; in their language if they have one in common."""
+    languages = {task.language for task in tasks}
+    words = catalogue_for(languages.pop() if len(languages) == 1 else None)
+    return _page("survey/tasks.html", words, tasks=tasks, closed=closed)
 
 
 def ask_page(task: Task, series: Series | None = None) -> str:
@@ -124,7 +201,18 @@ def ask_page(task: Task, series: Series | None = None) -> str:
     if series is not None and broken is None:
         total, broken = series_promise(series)
         rounds = total and _rounds_context(task, series, total)
-    return web_page("survey/survey.html", broken=broken, protection=protection, rounds=rounds, **_context(task, series))
+    words = catalogue_for(task.language)
+    context = {**_context(task), **_answers_context(task, words), **_servers_context(task, words)}
+    return _page(
+        "survey/survey.html",
+        words,
+        program=_program(task, of_series=rounds is not None),
+        broken=broken,
+        protection=protection,
+        rounds=rounds,
+        claimed_round=task.series,
+        **context,
+    )
 
 
 def _rounds_context(task: Task, series: Series, promise: SeriesPromise) -> dict[str, Any]:
@@ -134,45 +222,88 @@ def _rounds_context(task: Task, series: Series, promise: SeriesPromise) -> dict[
         "name": series.name,
         "number": task.series.round,
         "of": series.rounds,
-        "how_often": how_often(series.period),
+        "period": series.period,
         "closes": series.closes,
         "total": Protection.of(promise.total),
         "epsilon": series.total_claim.epsilon,
-        "delta": series.total_claim.delta,
+        "delta": short_exponent(series.total_claim.delta),
         "address": f"/ask/series/{series.name}",
     }
 
 
-def _context(task: Task, series: Series | None = None) -> dict[str, Any]:
-    paragraphs, servers = details(task), len(task.shufflers) + 1
+def _context(task: Task) -> dict[str, Any]:
     return {
         "name": task.name,
         "question": shown(task.question, width=LONGEST_QUESTION),
+        "asker": task.asker and shown(task.asker, width=LONGEST_QUESTION),
+        "purpose": task.purpose and shown(task.purpose, width=LONGEST_QUESTION),
+        "contact": task.contact and shown(task.contact, width=80),
+        "contact_link": task.contact and _contact_link(task.contact),
         "epsilon": task.claim.epsilon,
-        "delta": task.claim.delta,
+        "delta": short_exponent(task.claim.delta),
         "strong": epsilon_delta(*STRONG),
         "moderate": epsilon_delta(*MODERATE),
         "delta_bound": share_at_most(task.guarantee.delta),
         "users": task.users,
+        "honest": task.honest_users,
         "opening": task.opening,
+        "closing": task.closing,
         "opens": task.opens,
         "closes": task.closes,
         "admission": task.admission,
         "padded": task.padded,
-        "kind": kind_of(task.answers),
-        "values_per_person": task.values_per_person,
-        "time_precision": duration(task.time_precision),
-        "shufflers": [place.address for place in task.shufflers],
-        "analyzer": task.analyzer.address,
-        "all_servers": _ALL_SERVERS.get(servers, f"all {servers} servers"),
-        "forgers": _FORGERS[task.admission],
+        "time_precision": task.time_precision,
         "own_address": _own_address(task),
         "results": f"{task.analyzer.address.rstrip('/')}/tasks/{task.name}",
-        "warning": paragraphs.get("Warning"),
-        "claimed_round": task.series if series is None else None,
-        "who_may_answer": paragraphs["Who may answer"],
-        "accuracy": paragraphs["Accuracy"],
     }
+
+
+def _answers_context(task: Task, words: Catalogue) -> dict[str, Any]:
+    """The answers as a visitor sees them before the program runs; a language of their own if the page has another."""
+    kind, answers = kind_of(task.answers), task.answers
+    listed: list[str] = []
+    if isinstance(answers, AnswerList | AnswerChoices) and len(answers.values) < SEARCHED_FROM:
+        listed = answers.values
+    elif isinstance(answers, AnswerRange) and answers.stop - answers.start < SEARCHED_FROM:
+        listed = [str(number) for number in range(answers.start, answers.stop)]
+    more = [words.text(key) for key in ("other", "none_of_these" if kind == "choices" else "none")]
+    other = task.language and task.language.lower().split("-")[0] != words.language
+    return {
+        "kind": kind,
+        "listed": [*(shown(label, width=LONGEST_QUESTION) for label in listed), *more] if listed else [],
+        "short": max(map(len, listed), default=SHORT + 1) <= SHORT,
+        "content_language": task.language if other else None,
+    }
+
+
+def _servers_context(task: Task, words: Catalogue) -> dict[str, Any]:
+    places = [*task.shufflers, task.analyzer]
+    number = str(len(places))
+    named = number if number in "2345" else "more"
+    return {
+        "shufflers": [place.address for place in task.shufflers],
+        "analyzer": task.analyzer.address,
+        "analyzer_name": shown(str(urlsplit(task.analyzer.address).netloc), width=80),
+        "servers": words.text("servers", named, number=number),
+        "one_host": len({urlsplit(place.address).hostname for place in places}) == 1,
+    }
+
+
+def _contact_link(contact: str) -> str:
+    """The address of a page or for mail; a task that was read has one of both."""
+    return contact if contact.startswith("https://") else f"mailto:{contact}"
+
+
+def _often(words: Catalogue, period: int) -> str:
+    unit, length = next((unit, length) for unit, length in _UNITS.items() if period % length == 0)
+    if period == length:
+        return words.text("often_once", unit)
+    return words.text("often_every", unit, number=words.number(period // length))
+
+
+def _steps(words: Catalogue, seconds: int) -> str:
+    unit, length = next((unit, length) for unit, length in _UNITS.items() if unit != "week" and seconds % length == 0)
+    return words.plural("steps", unit, number=seconds // length)
 
 
 def _own_address(task: Task) -> str:

@@ -147,7 +147,7 @@ async def running(settings):
     app = make_app(settings)
     (sign_in,) = (route.endpoint for route in app.routes if route.path == "/operator/login")
     async with client_in_process(app) as client:
-        yield Person(client, next(iter(settings.tasks)), door=sign_in.__self__)
+        yield Person(client, next(iter(settings.tasks), None), door=sign_in.__self__)
 
 
 def visit(monkeypatch, settings, test, shufflers=None):

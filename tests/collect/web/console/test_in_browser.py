@@ -13,6 +13,7 @@ from tests.browser import running_browser
 from tests.collect.analyzer.batches import Waiting, answers_of, sent_by, tiny_task
 from tests.collect.chaos import free_port, wait_until
 from tests.collect.in_process import served
+from tests.collect.server.operated import keys_of
 from tests.collect.web.console.running import TOKEN, asked_task, release, settings_for
 from tests.collect.web.console.test_public import HOSTILE
 from tests.collect.web.console.test_sessions import Clock
@@ -21,15 +22,17 @@ from shuffledp import Ledger
 from shuffledp.collect.analyzer.app import make_app
 from shuffledp.collect.analyzer.settings import Served
 from shuffledp.collect.server.auth import Accepted, hash_of, new_token
-from shuffledp.collect.server.pull import Upstream
+from shuffledp.collect.server.upstream import Upstream
 from shuffledp.collect.shuffler.app import make_app as make_shuffler
 from shuffledp.collect.shuffler.settings import Served as ServedByShuffler
 from shuffledp.collect.shuffler.settings import Settings as OfShuffler
+from shuffledp.collect.shuffler.settings import TaskOptions as OfAddedTasks
 from shuffledp.collect.store import open_report_store
 from shuffledp.collect.task.report import seal_report
 from shuffledp.collect.web.sessions import IDLE, Sessions
 
 PHONE, DESK = {"width": 390, "height": 800}, {"width": 1280, "height": 800}
+SMALL_PHONE = {"width": 360, "height": 740}
 SOON = 30_000
 """Timeout in milliseconds: a page polls every two seconds, on a busy machine later."""
 
@@ -52,6 +55,7 @@ def servers(tmp_path_factory):
     at = [f"http://127.0.0.1:{free_port()}" for _ in range(2)]
     filling = tiny_task(addresses=tuple(at))
     hostile = asked_task(answers=HOSTILE, question=" ".join(HOSTILE))
+    given_out = asked_task(question=" ".join(HOSTILE), admission="tokens", addresses=tuple(at))
     away = asked_task(addresses=(f"http://127.0.0.1:{free_port()}", at[1]))
     ledger = Ledger.create(folder / "l.ledger", epsilon=9.0, delta=0.1, population=HOSTILE[0])
     settings = settings_for(folder, filling, ledger=ledger, sessions=Sessions(clock=clock))
@@ -65,11 +69,19 @@ def servers(tmp_path_factory):
         next_servers=Accepted((hash_of(next_token),)),
         every=0.05,
         owns_store=True,
+        operators=Accepted((hash_of(TOKEN),)),
+        options=OfAddedTasks(key=[keys_of(folder / "keys", given_out)], operators=Accepted((b"",))),
     )
     analyzer = make_app(replace(settings, served=[pulled, *waiting]))
     with served(make_shuffler(shuffler), port=int(at[0].rpartition(":")[2])), served(analyzer) as address:
         yield SimpleNamespace(
-            at=address, shuffler=at[0], filling=filling.task, hostile=hostile.task, away=away.task, clock=clock
+            at=address,
+            shuffler=at[0],
+            filling=filling.task,
+            hostile=hostile.task,
+            away=away.task,
+            given_out=given_out.task,
+            clock=clock,
         )
 
 
@@ -87,7 +99,12 @@ def tab(browser, servers):
         page.on(
             "console", lambda messages: complaints.append(messages.text) if "ontent Security" in messages.text else None
         )
-        page.on("request", lambda asked: complaints.append(asked.url) if not asked.url.startswith(servers.at) else None)
+        page.on(
+            "request",
+            lambda asked: (
+                complaints.append(asked.url) if not asked.url.startswith((servers.at, servers.shuffler)) else None
+            ),
+        )
         return page
 
     yield opened
@@ -96,8 +113,8 @@ def tab(browser, servers):
     assert complaints == []
 
 
-def sign_in(page, servers, token=TOKEN, path="/operator"):
-    page.goto(servers.at + path)
+def sign_in(page, servers, token=TOKEN, path="/operator", at=None):
+    page.goto((at or servers.at) + path)
     page.fill("input[name=token]", token)
     page.click("main button[type=submit]")
 
@@ -194,7 +211,7 @@ def focused(page):
 def test_everything_can_be_done_with_the_keyboard(tab, servers):
     page = tab()
     page.goto(f"{servers.at}/operator/tasks/{servers.hostile.name}")
-    assert focused(page)[0] == "token"
+    page.wait_for_function("document.activeElement.name === 'token'")  # a browser focuses it when it paints
     page.keyboard.type(TOKEN)
     page.keyboard.press("Enter")
     page.wait_for_selector("#people")
@@ -305,3 +322,62 @@ def test_hostile_labels_stay_text(tab, servers):
         assert "<script>alert(1)</script>" in page.locator("main").inner_text()
         assert page.locator("main img, main script, main [onload], main [onerror]").count() == 0
     assert page.title() == "Results"
+
+
+def tab_to(page, name):
+    """Press Tab until a link, button or field has the focus; every one on the way shows that it has."""
+    for _ in range(40):
+        page.keyboard.press("Tab")
+        words, outline = focused(page)
+        assert outline == "solid", words
+        if words == name:
+            return
+    raise AssertionError(f"{name} cannot be reached")
+
+
+def press(page, name, shows):
+    """Use a link or button with the keyboard; the page that follows shows a text, and fits a phone."""
+    tab_to(page, name)
+    page.keyboard.press("Enter")
+    expect(page.locator("main")).to_contain_text(shows, timeout=SOON)
+    assert page.evaluate("document.documentElement.scrollWidth") <= SMALL_PHONE["width"], shows
+
+
+def test_an_error_is_in_view_and_at_the_form(tab, servers):
+    """On a page of several screens, with what was pasted."""
+    page = tab(viewport=SMALL_PHONE)
+    sign_in(page, servers, path="/operator/manage")
+    page.fill("textarea", "{</textarea>}")
+    page.locator("main").get_by_role("button", name="Add", exact=True).click()
+    expect(page.get_by_role("alert").first).to_contain_text("The task was not added: ")
+    expect(page.locator("textarea")).to_be_focused()
+    assert page.locator("textarea").input_value() == "{</textarea>}"
+    box = page.locator("#problem").bounding_box()
+    assert page.evaluate("scrollY") > SMALL_PHONE["height"]
+    assert 0 <= box["y"] < box["y"] + box["height"] <= SMALL_PHONE["height"]
+
+
+def test_tasks_are_managed_with_the_keyboard_on_a_small_phone(tab, servers):
+    """Each page at both servers: a task is added, gets tokens, is closed, and is removed, also unchecked."""
+    page, content = tab(viewport=SMALL_PHONE), servers.given_out.to_json()
+    sign_in(page, servers, at=servers.shuffler)
+    expect(page.locator("h1")).to_have_text("Tasks")
+    press(page, "Add", "The task was not added: choose a task file")
+    tab_to(page, "text")
+    page.keyboard.insert_text(content)
+    press(page, "Add", "The task was added.")
+    press(page, "Add tokens", "Only hashes belong here")
+    press(page, "Add", "Nothing was added: choose the file of hashes")
+    tab_to(page, "text")
+    page.keyboard.insert_text(hash_of(new_token()).hex())
+    press(page, "Add", "1 new hash added.")
+    page.goto(f"{servers.shuffler}/operator/manage/{servers.given_out.name}/close")
+    press(page, "Close early", "The task was closed.")
+    press(page, "Remove", "no longer listed")
+    press(page, "Remove", "The task was removed.")
+    sign_in(page, servers, path=f"/operator/manage/{servers.away.name}/close")
+    page.goto(f"{servers.at}/operator/manage/{servers.away.name}/close")
+    press(page, "Close early", "The task was closed.")
+    press(page, "Remove", "Its results are no longer shown")
+    press(page, "Remove", "It cannot be removed now. Shuffler 1 does not answer")
+    press(page, "Remove unchecked", "The task was removed.")

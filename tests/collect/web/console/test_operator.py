@@ -20,9 +20,9 @@ from tests.collect.web.console.test_sessions import Clock
 from shuffledp import Ledger
 from shuffledp.collect.analyzer.worker import STOPPED
 from shuffledp.collect.reasons import Reason
-from shuffledp.collect.server.auth import Accepted, new_token
+from shuffledp.collect.server.auth import MOST_WRONG, Accepted, new_token
 from shuffledp.collect.web.caches import LedgerStatus
-from shuffledp.collect.web.sessions import IDLE, LIFETIME, MOST_WRONG, TOO_MANY, Sessions
+from shuffledp.collect.web.sessions import IDLE, LIFETIME, TOO_MANY, Sessions
 
 
 @pytest.fixture
@@ -45,9 +45,10 @@ def paths(task):
 
 def door_of(person):
     """The name of this analyzer's cookie."""
-    return person.door.cookie
+    return person.door.sessions.cookie
 
 
+@pytest.mark.slow
 def test_operator_pages_need_a_session(monkeypatch, kept, settings):
     async def test(person):
         for path in paths(kept.task):
@@ -322,7 +323,7 @@ def test_the_operator_page_shows_everything(monkeypatch, tmp_path):
             "<b><bdi>Shuffler 2</bdi>:</b>",
             "No room for &lt;i&gt;files&lt;/i&gt;.",
             "The task is closed.",
-            "Only the next server may do this, with its token.",
+            "This needs the token of the next server, or of an operator.",
             "The number is no message of the protocol.",
             "Refused: The batch has fewer messages than its number of reports requires, so its noise is incomplete.",
             "3 batches, the latest first. Each batch is released by itself.",

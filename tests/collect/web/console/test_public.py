@@ -68,6 +68,27 @@ def test_the_page_before_the_first_release(tmp_path, monkeypatch, kept):
     visit(monkeypatch, settings, test)
 
 
+@pytest.mark.parametrize("short_by", [None, 0, 3])
+def test_a_task_that_the_first_shuffler_closed_early(tmp_path, monkeypatch, kept, short_by):
+    """The analyzer learns it when it asks for the number of reports; visitors cause no request."""
+    settings, shufflers = settings_for(tmp_path, kept), Shufflers(kept.task)
+    release(settings.store, kept.task, 1)
+    shufflers.replies[0] = shufflers.status(short_by=short_by)
+
+    async def test(person):
+        with anyio.fail_after(20):
+            while len(shufflers.asked) < OWN_LOOK:
+                await anyio.sleep(0.01)
+        await anyio.sleep(0.05)
+        for path in ("/", f"/tasks/{kept.task.name}"):
+            page = (await person.get(path)).text
+            assert ("Closed early: people can no longer answer." in page) == (short_by is not None)
+            assert ("at the latest." in page) == (short_by is None)
+        assert len(shufflers.asked) == OWN_LOOK
+
+    visit(monkeypatch, settings, test, shufflers)
+
+
 def test_a_closed_task_without_a_release(tmp_path, monkeypatch):
     kept = asked_task(closes=datetime.now(UTC) - timedelta(days=1))
 
@@ -305,6 +326,7 @@ def test_a_release_is_rendered_once(tmp_path, monkeypatch, kept):
     visit(monkeypatch, settings, test)
 
 
+@pytest.mark.slow
 def test_too_many_pages_at_once_are_refused(tmp_path, monkeypatch, kept):
     """One more request is refused; cached pages are still served."""
     monkeypatch.setattr(caches, "RENDERED", BoundedCache(most_bytes=caches.MOST_BYTES, size=lambda _: 0))

@@ -13,6 +13,8 @@ import httpx
 import pytest
 from tests.collect.web.console.running import Shufflers, asked_task, bare, settings_for, visit
 
+from shuffledp.collect.reasons import Reason, Refused
+from shuffledp.collect.server.http import problem
 from shuffledp.collect.web import status as module
 from shuffledp.collect.web.status import (
     MOST_BYTES,
@@ -101,8 +103,15 @@ def test_invalid_responses_of_a_shuffler(task, shufflers, reply, problem):
     shufflers.replies[0] = reply
     first, second = latest(task, shufflers)
     assert (first.answers, first.problem, first.status) == (False, problem, None)
+    assert not first.lacks_task  # a proxy may answer 404, too
     assert second.answers
     assert not any("evil" in each for each in shufflers.asked)
+
+
+def test_only_a_shuffler_itself_says_that_it_lacks_the_task(task, shufflers):
+    unknown = problem(Refused(Reason.UNKNOWN_TASK)).body
+    shufflers.replies[0] = httpx.Response(404, stream=httpx.ByteStream(bytes(unknown)))
+    assert latest(task, shufflers)[0].lacks_task
 
 
 @pytest.mark.parametrize(

@@ -5,9 +5,7 @@ import httpx
 import pytest
 from starlette.applications import Starlette
 
-from shuffledp.collect.web import assets
-from shuffledp.collect.web.assets import Assets, client_folder
-from shuffledp.errors import DataError
+from shuffledp.collect.web.assets import Assets
 
 
 class Asking:
@@ -68,23 +66,3 @@ def test_files_are_compressed_if_accepted(browser):
     assert plain.headers["vary"] == packed.headers["vary"] == "accept-encoding"
     known = {"accept-encoding": "gzip", "if-none-match": packed.headers["etag"]}
     assert browser.get("/x/b.css", headers=known).status_code == 304
-
-
-def test_the_client_in_javascript_is_found_with_its_library():
-    folder = client_folder()
-    assert (folder / "src" / "index.js").exists()
-    assert (folder / "vendor" / "hpke.js").exists()
-
-
-def test_a_package_without_the_client_is_an_error(monkeypatch, tmp_path):
-    monkeypatch.setattr(assets, "_PACKAGE", tmp_path / "a" / "b")
-    with pytest.raises(DataError, match="install the package again"):
-        client_folder()
-
-
-def test_in_an_installed_package_the_client_is_inside(monkeypatch, tmp_path):
-    inside = tmp_path / "shuffledp" / "collect" / "web" / "client"
-    (inside / "src").mkdir(parents=True)
-    (inside / "src" / "index.js").touch()
-    monkeypatch.setattr(assets, "_PACKAGE", tmp_path / "shuffledp")
-    assert client_folder() == inside

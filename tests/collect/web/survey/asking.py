@@ -9,7 +9,7 @@ from msgspec.structs import replace
 from tests.collect.chaos import free_port
 from tests.collect.tasks import Kept
 
-from shuffledp.collect.client.client import new_report
+from shuffledp.collect.client.making import new_report
 from shuffledp.collect.crypto.keys import KeyPair
 from shuffledp.collect.server.auth import Accepted, hash_of, new_token
 from shuffledp.collect.server.run import Server, config_of, listening

@@ -1,9 +1,15 @@
 """Checks in Chromium before the question is asked: the guarantee, the page, the time, the browser."""
 
+import json
+from datetime import UTC, datetime, timedelta
+
 import pytest
-from tests.collect.web.survey.asking import BROKEN, CLOSED, LATER, QUESTION, Asking
+from playwright.sync_api import expect
+from tests.collect.web.survey.asking import BROKEN, CLOSED, LATER, QUESTION, RARE, Asking
 from tests.collect.web.survey.visitor import visiting
 
+from shuffledp.collect.server.auth import Accepted, hash_of
+from shuffledp.collect.shuffler.ingest import SharedSecret
 from shuffledp.collect.web.survey import ask_page
 
 pytestmark = pytest.mark.slow
@@ -16,6 +22,80 @@ def test_nothing_is_asked_before_opening_and_after_closing(browser, asking):
         assert not visitor.page.get_by_role("radio").count()
 
 
+@pytest.mark.parametrize("years", [-10, 100])
+def test_a_wrong_clock_does_not_close_a_survey(browser, tmp_path, years):
+    """The page says both times, keeps the token, and asks once the clock is right."""
+    word = "a-secret-word"
+    admission = SharedSecret(Accepted((hash_of(word),)))
+    now = datetime.now(UTC)
+    with Asking(tmp_path, {"admission": "secret"}, admission=admission) as own, visiting(browser) as visitor:
+        visitor.page.clock.set_fixed_time(now.replace(year=now.year + years, day=1))
+        notice = visitor.visit(f"{own.page()}#token={word}", shows="wrong-clock").notice("wrong-clock")
+        assert f"{now.year + years} at " in notice
+        assert f"{now.year} at " in notice
+        assert "Closed" not in visitor.page.locator("main").inner_text()
+        assert word in json.dumps(visitor.everything_kept["session"])
+        visitor.page.clock.set_fixed_time(now)
+        visitor.page.get_by_role("button", name="Try again").click()
+        visitor.until("new").choose(RARE).send()
+        visitor.until("sent")
+
+
+def test_without_an_answer_of_the_server_a_clock_closes_nothing(browser, asking):
+    with visiting(browser) as visitor:
+        visitor.page.clock.set_fixed_time(datetime(2101, 1, 1, tzinfo=UTC))
+        visitor.context.route("**/page/time", lambda route: route.abort())
+        visitor.visit(asking.page(), shows="unavailable")
+
+
+def test_a_survey_that_closed_in_time_was_not_closed_early(browser, asking):
+    """Also if the clock of the device is behind."""
+    with visiting(browser) as visitor:
+        visitor.page.clock.set_fixed_time(datetime.now(UTC) - timedelta(days=3))
+        visitor.visit(asking.page(CLOSED), shows="closed")
+        expect(visitor.page.locator("[data-state=closed]")).to_contain_text("People could answer until", timeout=20_000)
+        assert "closed early" not in visitor.notice("closed")
+        assert visitor.page.evaluate("document.activeElement === document.body")
+
+
+def test_a_survey_that_opens_later_is_no_matter_of_the_clock(browser, asking):
+    with visiting(browser) as visitor:
+        visitor.page.clock.set_fixed_time(datetime.now(UTC) - timedelta(days=3))
+        visitor.visit(asking.page(LATER), shows="not-open")
+
+
+def test_a_survey_opens_by_the_time_of_the_server(browser, asking):
+    """Not days later, by a clock that is behind. The page then says what is wrong."""
+    opens = asking.kept[LATER].task.opens
+    said = [opens - timedelta(seconds=1), opens + timedelta(seconds=60)]
+    with visiting(browser) as visitor:
+        visitor.page.clock.set_fixed_time(opens - timedelta(days=3))
+        visitor.context.route(
+            "**/page/time",
+            lambda route: route.fulfill(body=str(int(said.pop(0).timestamp())), content_type="text/plain"),
+        )
+        visitor.page.add_init_script(NOTE_STATES)  # it may be brief
+        visitor.visit(asking.page(LATER), shows="wrong-clock")
+        assert "not-open" in visitor.page.evaluate("window.shown")
+        assert said == []
+
+
+NOTE_STATES = """
+window.shown = [];
+new MutationObserver(() => {
+  const { shows } = document.querySelector("main")?.dataset ?? {};
+  if (shows !== undefined) window.shown.push(shows);
+}).observe(document, { subtree: true, childList: true, attributeFilter: ["data-shows"] });
+"""
+
+
+def test_a_server_that_never_answers_does_not_keep_a_visitor_waiting(browser, asking):
+    with visiting(browser) as visitor:
+        visitor.page.clock.set_fixed_time(datetime(2101, 1, 1, tzinfo=UTC))
+        visitor.context.route("**/status", lambda route: None)
+        visitor.visit(asking.page(), shows="unavailable")
+
+
 def test_a_false_claim_has_no_form(browser, asking, monkeypatch):
     """Also if the server claims otherwise: the browser computes the guarantee itself."""
     with visiting(browser) as visitor:
@@ -26,10 +106,10 @@ def test_a_false_claim_has_no_form(browser, asking, monkeypatch):
         promise = asking.task.check()
         monkeypatch.setattr("shuffledp.collect.web.survey.promise_of", lambda task: (promise, None))
         lie = ask_page(asking.kept[BROKEN].task)
-        assert "Make my report" in lie
+        assert 'id="send"' in lie
         visitor.page.route("**/ask/*", lambda route: route.fulfill(body=lie, content_type="text/html"))
         visitor.visit(asking.page(BROKEN), shows="broken")
-        assert not visitor.page.get_by_role("button", name="Make my report").is_visible()
+        assert not visitor.page.locator("#send").is_visible()
 
 
 def test_a_page_with_other_figures_than_the_task_is_refused(browser, asking):
@@ -64,7 +144,7 @@ def test_a_page_that_praises_a_weak_task_is_refused(browser, asking):
     lie = honest.replace('data-strength="weak"', 'data-strength="strong"')
     assert lie != honest
     with visiting(browser) as visitor:
-        assert visitor.visit(asking.page()).page.locator("#checked").inner_text().endswith("Protection is weak.")
+        assert "Weak protection" in visitor.visit(asking.page()).page.locator("#promise").inner_text()
         visit_instead(visitor, asking.page(), lie, "broken")
         assert "other figures than the task itself" in visitor.notice("broken")
 
@@ -87,7 +167,7 @@ def test_a_very_weak_guarantee_is_refused(browser, tmp_path):
 
 
 SHOWN_BOUNDS = """async (bounds) => {
-  const { checkedInWords } = await import("/page/claims.js");
+  const { checkedInWords } = await import("/client/survey/claims.js");
   return bounds.map((reached) => {
     checkedInWords({ epsilon: 1, delta: 1, reached, exact: true, strength: "weak" });
     return /delta at most (.+) at epsilon/.exec(document.getElementById("checked-figures").textContent)[1];
@@ -116,4 +196,4 @@ def test_an_unsupported_browser_gets_advice(browser, asking, missing, shows):
     with visiting(browser, limit=None) as visitor:
         visitor.context.add_init_script(missing)
         notice = visitor.visit(asking.page(), shows=shows).notice(shows)
-        assert "the command at the end of this page" in notice
+        assert "the command under “Answer without this page”" in notice

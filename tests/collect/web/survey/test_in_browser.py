@@ -22,11 +22,11 @@ def test_a_visitor_answers_and_the_answer_is_nowhere(browser, own):
     with visiting(browser) as visitor:
         page = visitor.visit(own.page()).page
         assert page.title() == page.locator("h1").inner_text() == "Which theme do you use?"
-        assert page.locator("#checked").inner_text().startswith("Checked on this device: the noise")
+        assert page.locator("#checked").inner_text() == "Your device has checked this promise."
         assert "4 of 5 people have answered for the next result, 1 is missing." in page.locator("main").inner_text()
         visitor.choose(RARE).make()
         assert f"one for {RARE}" in page.locator("#messages").inner_text()
-        assert page.evaluate("document.activeElement.id") == "report-title"
+        assert page.evaluate("document.activeElement.textContent") == "Your report is ready"
         assert visitor.posted == []
         promised = visitor.shown_hash
         visitor.send()
@@ -63,7 +63,7 @@ def test_another_answer_and_no_answer_make_reports_of_the_same_form(browser, ask
 def test_no_report_without_a_choice(browser, asking):
     with visiting(browser) as visitor:
         page = visitor.visit(asking.page()).page
-        page.get_by_role("button", name="Make my report").click()
+        visitor.send()
         assert "Choose an answer first" in page.get_by_role("alert").inner_text()
         assert visitor.everything_kept["journal"] == []
 
@@ -71,10 +71,11 @@ def test_no_report_without_a_choice(browser, asking):
 def test_without_scripts_the_page_says_so(browser, asking):
     with visiting(browser, java_script_enabled=False) as visitor:
         visitor.page.goto(asking.page())
-        text = visitor.page.locator("body").inner_text()
-        assert "This page needs JavaScript" in text
-        assert f"--pin {asking.task.name}" in text
-        assert not visitor.page.get_by_role("button").count()
+        assert "This page needs JavaScript" in visitor.page.locator("body").inner_text()
+        visitor.page.get_by_text("Answer without this page", exact=True).click()
+        assert f"--pin {asking.task.name}" in visitor.page.locator("body").inner_text()
+        assert not visitor.page.get_by_role("button", disabled=False).count()
+        assert visitor.page.get_by_role("radio", name="light", disabled=True).count() == 1
 
 
 def test_hostile_text_stays_text(browser, asking):
@@ -115,8 +116,9 @@ def test_an_invalid_number_is_reported_at_its_field(browser, asking):
             field.fill(written)
             assert "Type a whole number from -5 to 119, in the digits 0 to 9." in note.inner_text()
             assert field.get_attribute("aria-invalid") == "true"
-            page.get_by_role("button", name="Make my report").click()
-            assert "Type a whole number" in page.get_by_role("alert").inner_text()
+            visitor.send()
+            assert page.get_by_role("alert").inner_text().startswith("Change what you typed, or choose “I would rather")
+            assert page.locator("main").inner_text().count("Type a whole number") == 1
             assert field.evaluate("field => field === document.activeElement")
         field.fill("120")
         assert "counts as another answer" in note.inner_text()
@@ -127,10 +129,22 @@ def test_an_invalid_number_is_reported_at_its_field(browser, asking):
 
 def test_a_number_is_written(browser, asking):
     with visiting(browser) as visitor:
+        visitor.page.clock.install()
         page = visitor.visit(asking.page(NUMBERS)).page
         field = page.get_by_label("Your answer, a whole number from -5 to 119")
         field.fill("500")
-        assert "counts as another answer" in page.locator("#answers").inner_text()
+        assert "The number is not between -5 and 119. It counts as another answer." in page.inner_text("#answers")
+        visitor.send()
+        assert page.get_by_role("alert").inner_text().startswith("Change your answer, or press the button again")
+        assert page.locator("main").inner_text().count("It counts as another answer.") == 1
+        assert field.evaluate("field => field === document.activeElement")
+        assert visitor.everything_kept["journal"] == []
+        visitor.insist()
+        visitor.inspect()
+        visitor.until("made")
+    with visiting(browser) as visitor:
+        page = visitor.visit(asking.page(NUMBERS)).page
+        field = page.get_by_label("Your answer, a whole number from -5 to 119")
         field.fill("-3")
         assert "counts as another answer" not in page.locator("#answers").inner_text()
         visitor.make()
@@ -144,21 +158,16 @@ def test_the_page_works_with_a_keyboard(browser, own):
         press = page.keyboard.press
         press("Tab")
         assert page.evaluate("document.activeElement.className") == "skip"
-        for _ in range(3):  # the link to the answers, the fold of the budget, the first answer
-            press("Tab")
-            if page.evaluate("document.activeElement.type") == "radio":
-                break
+        press("Tab")
+        assert page.evaluate("document.activeElement.type") == "radio"
         press("Space")
         press("ArrowDown")
         assert page.get_by_label("light", exact=True).is_checked()
-        press("Enter")
-        visitor.until("made")
-        for _ in range(6):
-            press("Tab")
-            if page.evaluate("document.activeElement.textContent") == "Send my report":
-                break
+        press("Tab")
+        assert page.evaluate("document.activeElement.id") == "send"
         press("Enter")
         visitor.until("sent")
+        assert page.evaluate("document.activeElement.textContent") == "Your report has arrived"
 
 
 @pytest.mark.parametrize("width", [320, 390, 1280])
@@ -196,11 +205,27 @@ def test_the_page_recovers_after_a_restart(browser, own):
         visitor.until("new")
 
 
+def test_a_visitor_who_has_answered_is_led_to_the_results(browser, own):
+    """And learns who sees that they look; before, nothing leads away from the question."""
+    with visiting(browser) as visitor:
+        standing = visitor.visit(own.page()).page.locator("#standing")
+        assert standing.get_by_role("link").count() == 0
+        visitor.choose("light").send()
+        visitor.until("sent")
+        (link,) = standing.get_by_role("link").all()
+        assert link.get_attribute("href") == f"http://127.0.0.1:9/tasks/{own.task.name}"
+        assert "Opening them shows the analyzer your network address" in standing.inner_text()
+        visitor.page.reload()
+        visitor.until("already")
+        assert standing.get_by_role("link").is_visible()
+
+
 def test_results_appear_on_an_open_page(browser, own):
     with visiting(browser) as visitor:
         page = visitor.visit(own.page()).page
         own.others_answer(5)
         page.get_by_text("A group has just become complete").wait_for()
+        page.get_by_text("About this survey", exact=True).click()
         link = page.get_by_role("link", name="/tasks/")
         assert link.get_attribute("href") == f"{own.task.analyzer.address}/tasks/{own.task.name}"
         wait_until(lambda: own.status()["batches"] == 1, what="the batch")

@@ -1,7 +1,6 @@
 """One report per device in Chromium: what is stored, shown, agreed to, sent and deleted."""
 
 import json
-from datetime import UTC, datetime
 
 import pytest
 from tests.collect.web.survey.asking import (
@@ -12,6 +11,7 @@ from tests.collect.web.survey.visitor import visiting
 
 from shuffledp.collect.server.auth import Accepted, hash_of
 from shuffledp.collect.shuffler.ingest import SharedSecret
+from shuffledp.collect.task import AnswerChoices
 
 pytestmark = pytest.mark.slow
 
@@ -26,19 +26,50 @@ def test_there_is_one_report_for_a_device(browser, own):
         page.reload()
         visitor.until("made")
         assert visitor.shown_hash == made
-        assert "can no longer be shown" in page.locator("#inside-gone").inner_text()
+        assert "Nobody can see any more what is inside" in page.locator("#inside-gone").inner_text()
         second.get_by_label("light", exact=True).check()
-        second.get_by_role("button", name="Make my report").click()
+        second.locator("#send").click()
         second.locator('main[data-shows="made"]').wait_for()
         assert second.locator("#sealed-hash").inner_text() == made
         visitor.send()
         visitor.until("sent")
-        second.get_by_role("button", name="Send my report").click()
+        second.locator("#send").click()
         second.locator('main[data-shows="already"]').wait_for()
         page.reload()
         assert "You have answered in this browser" in visitor.until("already").notice("already")
         assert visitor.posted == [made]
         assert own.status()["waiting"] == 1
+
+
+HOLD = """() => {
+  const encrypt = crypto.subtle.encrypt.bind(crypto.subtle);
+  const held = new Promise((resolve) => { window.release = resolve; });
+  crypto.subtle.encrypt = async (...given) => { await held; return encrypt(...given); };
+}"""
+"""Hold every report of a page while it is made, until `release`."""
+
+
+@pytest.mark.parametrize(("sends", "shows"), [(False, "made"), (True, "already")])
+def test_another_tab_is_faster_while_a_report_is_made(browser, tmp_path, sends, shows):
+    """The report of the other tab counts, and the answer that was given here is nowhere."""
+    task = {"answers": AnswerChoices(["a", "b", "c"], 2), "protocol": None, "users": 300, "epsilon": 1.0, "delta": 1e-6}
+    with Asking(tmp_path, task) as own, visiting(browser) as visitor:
+        page, second = visitor.visit(own.page()).page, visitor.context.new_page()
+        second.goto(own.page())
+        second.locator('main[data-shows="new"]').wait_for()
+        page.evaluate(HOLD)
+        visitor.choose("a").send()
+        second.get_by_label("b", exact=True).check()
+        if not sends:
+            second.locator("#inspect summary").click()
+        second.locator("#send" if sends else "#inspect button").click()
+        second.locator(f'main[data-shows="{"sent" if sends else "made"}"]').wait_for()
+        page.evaluate("window.release()")
+        visitor.until(shows)
+        assert page.locator("#inside-text").text_content() == ""
+        assert page.locator("input:checked").count() == 0
+        assert len(set(visitor.posted)) == sends
+        assert visitor.complaints == []
 
 
 def test_a_report_is_kept_during_an_outage_and_sent_later(browser, own):
@@ -77,7 +108,8 @@ def test_only_status_201_is_a_receipt(browser, asking):
         page = visitor.visit(asking.page()).page
         page.route("**/reports", lambda route: route.fulfill(status=200, body="welcome"))
         visitor.choose(RARE).make().send()
-        assert "answered with status 200" in visitor.until("kept").notice("kept")
+        assert "does not answer as it should" in visitor.until("kept").notice("kept")
+        assert [entry["state"] for entry in visitor.everything_kept["journal"]] == ["ready"]
 
 
 def test_a_report_that_is_refused_for_good_stays_so(browser, asking):
@@ -86,23 +118,46 @@ def test_a_report_that_is_refused_for_good_stays_so(browser, asking):
         page = visitor.visit(asking.page()).page
         page.route("**/reports", lambda route: route.fulfill(**problem))
         visitor.choose(RARE).make().send()
-        assert "does not have the format that the task requires" in visitor.until("refused").notice("refused")
+        notice = visitor.until("refused").notice("refused")
+        assert "The server refused the report, and sending it again does not help. The report is dropped." in notice
+        assert "malformed" not in page.locator("main").inner_text()
         page.unroute("**/reports")
         page.reload()
         visitor.until("refused")
         assert len(visitor.posted) == 1
 
 
+def test_a_report_that_the_server_does_not_know_yet_is_kept(browser, own):
+    problem = {"status": 404, "content_type": "application/problem+json", "body": '{"reason": "unknown-task"}'}
+    with visiting(browser) as visitor:
+        page = visitor.visit(own.page()).page
+        page.route("**/reports", lambda route: route.fulfill(**problem))
+        visitor.choose(RARE).send()
+        notice = visitor.until("kept").notice("kept")
+        assert "The server does not know this survey." in notice
+        assert "dropped" not in page.locator("main").inner_text()
+        assert "unknown-task" not in page.locator("main").inner_text()
+        assert [entry["state"] for entry in visitor.everything_kept["journal"]] == ["ready"]
+        page.unroute("**/reports")
+        visitor.until("sent")
+        assert len(set(visitor.posted)) == 1
+
+
 def test_a_wrong_secret_can_be_corrected(browser, tmp_path):
     admission = SharedSecret(Accepted((hash_of("the-right-one"),)))
     with Asking(tmp_path, {"admission": "secret"}, admission=admission) as own, visiting(browser) as visitor:
         page = visitor.visit(own.page()).page
-        made = visitor.choose(RARE).make().shown_hash
-        for wrong in ("", "the-wrong-one", "no word at all"):
-            page.get_by_label("The secret of this task").fill(wrong)
+        visitor.choose(RARE)
+        for unusable, why in (("", "Fill in this field first."), ("no word at all", "This is no secret")):
+            page.get_by_label("The secret of this survey").fill(unusable)
             visitor.send()
-            assert "Not let in" in visitor.until("not-admitted").notice("not-admitted")
-        page.get_by_label("The secret of this task").fill("the-right-one")
+            assert why in page.get_by_role("alert").inner_text()
+        assert visitor.posted == []
+        page.get_by_label("The secret of this survey").fill("the-wrong-one")
+        made = visitor.make().shown_hash
+        visitor.send()
+        assert "Not let in" in visitor.until("not-admitted").notice("not-admitted")
+        page.get_by_label("The secret of this survey").fill("the-right-one")
         visitor.send()
         visitor.until("sent")
         assert set(visitor.posted) == {made}
@@ -112,9 +167,9 @@ def test_a_secret_is_not_left_on_the_page(browser, tmp_path):
     admission = SharedSecret(Accepted((hash_of("the-right-one"),)))
     with Asking(tmp_path, {"admission": "secret"}, admission=admission) as own, visiting(browser) as visitor:
         page = visitor.visit(own.page()).page
-        visitor.choose(RARE).make()
-        page.get_by_label("The secret of this task").fill("the-right-one")
-        visitor.send()
+        visitor.choose(RARE)
+        page.get_by_label("The secret of this survey").fill("the-right-one")
+        visitor.make().send()
         visitor.until("sent")
         assert page.locator("#admission").input_value() == ""
         assert "the-right-one" not in json.dumps(visitor.everything_kept)
@@ -182,7 +237,8 @@ def test_a_lost_report_is_not_replaced_silently(browser, own):
 def test_pressing_twice_still_shows_what_is_inside(browser, own):
     with visiting(browser) as visitor:
         visitor.visit(own.page()).choose("system")
-        visitor.page.get_by_role("button", name="Make my report").dblclick()
+        visitor.page.locator("#inspect summary").click()
+        visitor.page.locator("#inspect button").dblclick()
         visitor.until("made")
         visitor.page.wait_for_timeout(300)
         assert visitor.page.locator("#inside").is_visible()
@@ -214,16 +270,16 @@ def test_a_report_sent_by_another_tab_is_removed_here(browser, own):
         first, visitor.page = visitor.page, other
         visitor.visit(own.page()).choose("system").make()
         visitor.page = first
-        first.get_by_role("button", name="Make my report").click()
+        visitor.send()
         visitor.until("made")
         assert first.locator("input:checked").count() == 0
-        assert "one for" not in first.content()
+        assert "one for" not in first.locator("main").text_content()
         visitor.send()
         visitor.until("sent")
         visitor.page = other
         other.evaluate("document.dispatchEvent(new Event('visibilitychange'))")
         visitor.until("already")
-        assert "one for" not in other.content()
+        assert "one for" not in other.locator("main").text_content()
         assert len(visitor.posted) == 1
 
 
@@ -278,7 +334,8 @@ def test_after_closing_unsent_and_refused_reports_do_not_count(browser, own):
         visitor.context.route("**/reports", lambda route: route.fulfill(**malformed))
         visitor.send()
         visitor.until("refused")
-        visitor.page.clock.set_fixed_time(datetime(2101, 1, 1, tzinfo=UTC))
+        visitor.context.route("**/status", lambda route: route.fulfill(json=OVER))
+        assert "had been refused before" in visitor.until("closed-refused").notice("closed-refused")
         assert "had been refused before" in visitor.visit(own.page(), shows="closed-refused").notice("closed-refused")
 
 
@@ -299,8 +356,9 @@ def test_another_origin_of_the_server_does_not_ask_again(browser, own):
 def test_a_visitor_who_has_answered_is_not_asked_again(browser, own):
     with visiting(browser) as visitor:
         command = visitor.visit(own.page()).page.get_by_text("shuffledp send")
+        visitor.page.get_by_text("Answer without this page", exact=True).click()
         assert command.is_visible()
-        assert "cannot be changed after this step" in visitor.page.locator("#answer").inner_text()
+        assert "A sent answer cannot be changed." in visitor.page.locator("#promise").inner_text()
         visitor.choose("light").make().send()
         visitor.until("sent")
         assert command.is_hidden()

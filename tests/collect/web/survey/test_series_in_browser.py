@@ -69,6 +69,19 @@ def refused(visitor, address):
     return notice
 
 
+def test_the_fragment_of_an_invitation_survives_the_way_to_the_open_round(browser, running):
+    """And no request has it."""
+    series, address = running
+    with visiting(browser) as visitor:
+        asked = []
+        visitor.page.on("request", lambda request: asked.append((request.url.partition("#")[0], request.headers)))
+        visitor.page.add_init_script("window.arrived = location.hash")  # before any script of the page
+        visitor.page.goto(f"{address}/ask/series/{series.name}#token=sesame", wait_until="commit")
+        visitor.page.wait_for_url(f"{address}/ask/{series.task(2).name}*")
+        assert visitor.page.evaluate("window.arrived") == "#token=sesame"
+        assert "sesame" not in str(asked)
+
+
 def test_the_open_round_can_be_answered(browser, running):
     series, address = running
     with visiting(browser) as visitor:
@@ -76,8 +89,7 @@ def test_the_open_round_can_be_answered(browser, running):
         assert visitor.page.url == f"{address}/ask/{series.task(2).name}"
         assert "Round 2 of 3" in visitor.page.inner_text("#round")
         assert "All 3 rounds together: strong protection." in visitor.page.inner_text("#all-rounds")
-        checked = visitor.page.inner_text("#checked")
-        assert checked.endswith("Protection is strong, and strong for all 3 rounds together.")
+        assert visitor.page.inner_text("#checked") == "Your device has checked this promise."
         figures = visitor.page.locator("#checked-figures").text_content()
         assert "For all rounds together it gives delta at most 9.99e-07 at epsilon 1." in figures
         visitor.page.locator("#answers label").first.click()
@@ -89,6 +101,30 @@ def test_the_open_round_can_be_answered(browser, running):
 
         wait_until(lambda: waiting() == [0, 1, 0], what="the report")
         assert visitor.complaints == []
+
+
+def test_the_next_round_is_shown_where_this_one_is_over(browser, running):
+    """After sending, when the round closes in an open tab, and on the page of a past round."""
+    series, address = running
+    with visiting(browser) as visitor:
+        next_round = visitor.visit(f"{address}/ask/{series.task(2).name}").page.locator("#next-round")
+        assert not next_round.is_visible()
+        over = {"users": 5, "waiting": 0, "batches": 0, "short_by": 5, "closed": True}
+        visitor.context.route("**/status", lambda route: route.fulfill(json=over))
+        visitor.until("closed")
+        assert next_round.get_by_role("link").is_visible()
+        visitor.context.unroute("**/status")
+        visitor.visit(f"{address}/ask/{series.task(2).name}").page.locator("#answers label").first.click()
+        visitor.send()
+        visitor.until("sent")
+        assert "You can answer the next round from" in next_round.inner_text()
+        opens = datetime.fromisoformat(next_round.locator("time").get_attribute("datetime"))
+        assert opens == series.task(3).opens
+        visitor.visit(f"{address}/ask/{series.task(1).name}", shows="closed")
+        next_round.get_by_role("link").click()
+        visitor.page.wait_for_url(f"{address}/ask/{series.task(2).name}")
+        visitor.until("already")
+    assert "next-round" not in httpx.get(f"{address}/ask/{series.task(3).name}").text
 
 
 def test_another_file_than_that_of_the_series_is_refused(browser, running):
@@ -133,7 +169,7 @@ def test_a_false_total_is_refused(browser, tmp_path, monkeypatch):
     monkeypatch.setattr("shuffledp.collect.web.survey.series_promise", lambda series: promise)
     with served(shuffler_of(false, kept, tmp_path), port=port) as address, visiting(browser) as visitor:
         page = f"{address}/ask/{false.task(2).name}"
-        assert "Make my report" in httpx.get(page).text
+        assert 'id="send"' in httpx.get(page).text
         reason = refused(visitor, page)
         assert "claims delta=1e-06 at epsilon=0.5 for all 3 rounds together, but its parameters give" in reason
         assert visitor.posted == []

@@ -11,7 +11,7 @@ from shuffledp.collect.task import AnswerChoices, AnswerEdges
 
 pytestmark = pytest.mark.slow
 
-NUMBERS, BELOW_ZERO, BOXES, MANY_BOXES, PADDED = range(5)
+NUMBERS, BELOW_ZERO, BOXES, MANY_BOXES, PADDED, GERMAN = range(6)
 RARE = "a-hobby-that-nobody-else-has"
 HOBBIES = [RARE, "chess", "running", "cooking", "reading"]
 FIELD = "Your answer, a number"
@@ -27,6 +27,7 @@ def several(tmp_path_factory):
         {"answers": AnswerChoices(HOBBIES, 2)},
         {"answers": AnswerChoices([f"town {at}" for at in range(60)], 3)},
         {"answers": AnswerChoices(HOBBIES, 3), "protocol": "hist"},
+        {"answers": AnswerEdges("0,12.5,500,1000", []), "language": "de"},
     ]
     made = [{"protocol": None, "users": 300} | each for each in tasks]
     with Asking(tmp_path_factory.mktemp("shuffler"), *made) as running:
@@ -36,6 +37,7 @@ def several(tmp_path_factory):
 @pytest.fixture
 def visit(browser, several):
     with visiting(browser, viewport={"width": 360, "height": 740}) as visitor:
+        visitor.page.clock.install()
         yield lambda at: visitor.visit(several.page(at))
 
 
@@ -98,8 +100,85 @@ def test_text_that_is_not_a_number_says_that_it_counts_as_another_answer(visit):
         expect(note).to_contain_text(f"“{typed}” is not a number that can be counted. It counts as “another answer”.")
         assert ("Write 1000 instead of 1,000" in note.inner_text()) == ("," in typed)
         expect(visitor.page.get_by_label(FIELD)).to_have_attribute("aria-invalid", "true")
-    visitor.make()
+    visitor.inspect()
+    visitor.insist()
+    visitor.inspect()
+    visitor.until("made")
     assert visitor.page.locator("#inside-text").inner_text() == "Your answer, as it is counted: another answer"
+
+
+def german_note(visitor, typed):
+    visitor.page.get_by_label("Ihre Antwort, eine Zahl").fill(typed)
+    return visitor.page.locator("#decimal-note")
+
+
+def test_a_german_number_is_counted_as_it_is_meant(visit):
+    visitor = visit(GERMAN)
+    assert "wie in 12 oder 12,5." in visitor.page.locator("#decimal-range").inner_text()
+    for typed, interval in (
+        ("12,5", "12,5 bis unter 500"),
+        ("12,4", "0 bis unter 12,5"),
+        ("-0,001", "unter 0"),
+        ("0.500", "0 bis unter 12,5"),
+        ("1500", "1000 und mehr"),
+        ("1.500.000", "1000 und mehr"),
+        ("-1.500.000", "unter 0"),
+    ):
+        expect(german_note(visitor, typed)).to_have_text(f"Gezählt als {interval}")
+    german_note(visitor, "12,5")
+    visitor.page.locator("#inspect summary").click()
+    visitor.page.locator("#inspect button").click()
+    visitor.until("made")
+    assert visitor.page.locator("#inside-text").inner_text().endswith("gezählt wird: 12,5 bis unter 500")
+    assert "eine für 12,5 bis unter 500" in visitor.page.locator("#messages").inner_text()
+
+
+def test_a_number_with_a_point_of_thousands_is_not_guessed(visit):
+    """It would be counted as 1.5. Another spelling of it is taken, so nobody is left out for their value."""
+    visitor = visit(GERMAN)
+    for typed in ("1.500", "-1.500"):
+        note = german_note(visitor, typed)
+        expect(note).to_contain_text(
+            f"„{typed}“ kann {typed.replace('.', '')} oder {typed.replace('.', ',')} bedeuten."
+        )
+        assert "warning" in note.get_attribute("class")
+    note = german_note(visitor, "1.500")
+    expect(note).to_contain_text("„1.500“")
+    for _ in range(2):
+        visitor.send()
+        alert = visitor.page.get_by_role("alert")
+        assert alert.inner_text() == "Ändern Sie Ihre Eingabe, oder wählen Sie „Keine Angabe“."
+        assert note.inner_text() == "„1.500“ kann 1500 oder 1,500 bedeuten. Schreiben Sie eines davon."
+        visitor.insist()
+    assert visitor.everything_kept["journal"] == visitor.posted == []
+    german_note(visitor, "1,500")
+    visitor.send()
+    visitor.until("sent")
+
+
+def test_a_number_that_is_none_is_sent_only_after_a_warning(visit):
+    """Also if it is sent before the note has appeared, and with a double click."""
+    visitor = visit(GERMAN)
+    german_note(visitor, "1.500,50")
+    visitor.page.locator("#send").evaluate(PRESS_TWICE)
+    assert visitor.everything_kept["journal"] == []
+    alert = visitor.page.get_by_role("alert")
+    assert "drücken Sie den Knopf noch einmal, um sie trotzdem zu senden." in alert.inner_text()
+    assert "„1.500,50“ ist keine Zahl" in visitor.page.locator("#decimal-note").inner_text()
+    assert visitor.page.locator("main").inner_text().count("ist keine Zahl") == 1
+    assert visitor.page.get_by_label("Ihre Antwort, eine Zahl").evaluate("each => each === document.activeElement")
+    visitor.insist()
+    german_note(visitor, "1.5,50")
+    visitor.send()  # another text
+    assert alert.inner_text().startswith("Ändern Sie Ihre Antwort")
+    assert visitor.everything_kept["journal"] == []
+    visitor.insist()
+    visitor.send()
+    visitor.until("sent")
+
+
+PRESS_TWICE = "(button) => { button.click(); button.click(); }"
+"""As fast as on an idle device, and also where the warning moves the button away."""
 
 
 def test_the_field_says_its_range_and_needs_a_number(visit):
@@ -109,10 +188,10 @@ def test_the_field_says_its_range_and_needs_a_number(visit):
     assert field.get_attribute("inputmode") == "decimal"
     assert field.get_attribute("aria-describedby") == "decimal-range decimal-note"
     assert visitor.page.locator("#decimal-note").get_attribute("role") == "status"
-    visitor.page.get_by_role("button", name="Make my report").click()
+    visitor.send()
     assert "Choose an answer first" in visitor.page.get_by_role("alert").inner_text()
     visitor.page.get_by_label("The number above").check()
-    visitor.page.get_by_role("button", name="Make my report").click()
+    visitor.send()
     assert "Type your answer first" in visitor.page.get_by_role("alert").inner_text()
     assert field.evaluate("field => field === document.activeElement")
     assert visitor.everything_kept["journal"] == []
@@ -178,7 +257,7 @@ def test_no_choice_excludes_all_others_and_fills_up_with_empty_choices(visit):
 
 def test_no_report_without_a_checked_box(visit):
     visitor = visit(BOXES)
-    visitor.page.get_by_role("button", name="Make my report").click()
+    visitor.send()
     assert "Choose at least one answer first, or the last box." in visitor.page.get_by_role("alert").inner_text()
     assert visitor.everything_kept["journal"] == []
 
@@ -215,6 +294,6 @@ def test_boxes_are_usable_by_keyboard_and_screen_reader(visit):
     page.keyboard.press("Tab")
     assert page.get_by_label(NOTHING).evaluate("box => box === document.activeElement")
     page.keyboard.press("Enter")
-    visitor.until("made")
-    assert page.locator("#inside-text").inner_text() == f"Your choices: {RARE}; chess"
+    visitor.until("sent")
+    assert len(visitor.posted) == 1
     assert visitor.width[0] <= visitor.width[1]

@@ -15,6 +15,7 @@ FIELD = "Your answer, up to 8 characters"
 @pytest.fixture
 def visitor(browser, asking):
     with visiting(browser) as one:
+        one.page.clock.install()
         yield one.visit(asking.page(TEXTS))
 
 
@@ -59,17 +60,37 @@ def test_the_counted_text_is_shown_before_it_is_sent(visitor):
 def test_a_text_that_is_not_counted_itself_says_why(visitor, typed, why):
     message = f"Your text itself will not be counted: {why}. It counts as “another answer”."
     expect(note_of(visitor, typed)).to_have_text(message)
+    visitor.inspect()
+    visitor.insist()
     visitor.make()
     assert visitor.page.locator("#inside-text").inner_text() == "Your answer, as it is counted: another answer"
+
+
+def test_a_text_that_is_not_counted_is_sent_only_after_a_warning(visitor):
+    """Also if it is sent before the note has appeared; it can be sent."""
+    note_of(visitor, "ninechars")
+    field = visitor.page.get_by_label(FIELD)
+    field.press("Enter")
+    message = "Your text itself will not be counted: it is longer than 8 characters. It counts as “another answer”."
+    alert = visitor.page.get_by_role("alert")
+    assert alert.inner_text() == "Change your answer, or press the button again to send it anyway."
+    assert visitor.page.locator("main").inner_text().count(message) == 1
+    assert visitor.page.locator("#text-note").inner_text() == message
+    assert field.evaluate("field => field === document.activeElement")
+    assert visitor.everything_kept["journal"] == visitor.posted == []
+    visitor.insist()
+    visitor.send()
+    visitor.until("sent")
+    assert "ninechars" not in visitor.page.content()
 
 
 def test_an_empty_text_is_no_answer_yet(visitor):
     expect(note_of(visitor, "tea")).not_to_be_empty()
     expect(note_of(visitor, "  ?x ")).to_be_empty()
-    visitor.page.get_by_role("button", name="Make my report").click()
+    visitor.send()
     assert "Choose an answer first" in visitor.page.get_by_role("alert").inner_text()
     visitor.page.get_by_label("The text above").check()
-    visitor.page.get_by_role("button", name="Make my report").click()
+    visitor.send()
     assert "Type your answer first" in visitor.page.get_by_role("alert").inner_text()
     assert visitor.page.get_by_label(FIELD).evaluate("field => field === document.activeElement")
     assert visitor.everything_kept["journal"] == []
@@ -82,8 +103,7 @@ def test_a_screen_reader_gets_the_notes_and_the_page_fits(visitor):
     assert field.get_attribute("aria-describedby") == "text-limit text-note"
     assert visitor.page.locator("#text-note").get_attribute("role") == "status"
     assert not visitor.page.get_by_label("Another answer").count()
-    note_of(visitor, "w" * 200)
-    visitor.page.wait_for_timeout(400)
+    expect(note_of(visitor, "w" * 200)).to_contain_text("it is longer than 8 characters")
     wide, window = visitor.width
     assert wide <= window
     assert "A text that many people give is published as it stands." in visitor.page.locator("#answer").inner_text()

@@ -1,8 +1,11 @@
 """A visitor with a browser, and everything that it sends or logs."""
 
 import hashlib
+import mimetypes
 from contextlib import contextmanager
 from urllib.parse import urlsplit
+
+from tests.clients.scripts import CLIENT
 
 EVERYTHING_KEPT = """async () => {
   const database = await new Promise((resolve) => {
@@ -39,6 +42,13 @@ class Visitor:
         context.on("request", lambda request: self.requests.append(request))
         context.on("weberror", lambda error: self.complaints.append(str(error.error)))
         context.on("console", self._hear)
+        context.route("**/client/**", self._serve_client)
+
+    @staticmethod
+    def _serve_client(route):
+        """Serve the sources of the client and of the page, for scripts of the tests."""
+        path = CLIENT / urlsplit(route.request.url).path.removeprefix("/client/")
+        route.fulfill(body=path.read_text(), content_type=mimetypes.guess_type(path.name)[0])
 
     def _hear(self, message):
         if message.type in ("error", "warning"):
@@ -56,7 +66,7 @@ class Visitor:
             return
         self._known.add(origin)
         before = len(self.requests)
-        self.page.goto(f"{origin}/page/ask.svg")
+        self.page.goto(f"{origin}/page/survey.svg")
         self.page.evaluate(STORE_LIMIT, list(self._limit))
         del self.requests[before:]
 
@@ -73,12 +83,26 @@ class Visitor:
         self.page.get_by_label(label, exact=True).check()
         return self
 
+    def inspect(self):
+        """Ask to see the report before it is sent."""
+        fold = self.page.locator("#inspect")
+        if fold.get_attribute("open") is None:
+            fold.locator("summary").click()
+        fold.get_by_role("button").click()
+
     def make(self):
-        self.page.get_by_role("button", name="Make my report").click()
+        """Make the report without sending it."""
+        self.inspect()
         return self.until("made")
 
+    def insist(self):
+        """Let the time pass after which a press of the button answers the warning; the test has installed a clock."""
+        self.page.get_by_role("alert").wait_for()
+        self.page.clock.run_for(600)
+
     def send(self):
-        self.page.get_by_role("button", name="Send my report").click()
+        """Send the chosen answer, or the report that was made."""
+        self.page.locator("#send").click()
 
     @property
     def shown_hash(self):

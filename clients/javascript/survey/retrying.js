@@ -1,4 +1,5 @@
 // Retries with growing pauses while the page is open, and at once when the device is online again.
+import { t } from "./words.js";
 
 /** Milliseconds: a short failure, such as a change of networks, is over by then. */
 const FIRST_PAUSE = 2_000;
@@ -28,14 +29,14 @@ export class Retrying {
     const pause = this.pause * (SHORTEST_SHARE + SPREAD * Math.random());
     this.pause = Math.min(2 * this.pause, LONGEST_PAUSE);
     this.timer = setTimeout(() => this.now(), pause);
-    return `next in about ${Math.ceil(pause / 1000)} seconds`;
+    return t("next_try", { number: Math.ceil(pause / 1000) });
   }
 
   /** Tries at once, if a retry is pending. */
   now() {
     if (this.timer === undefined) return;
     clearTimeout(this.timer);
-    this.tell("trying now");
+    this.tell(t("trying"));
     this.act();
   }
 

@@ -1,4 +1,5 @@
 // Checks what a browser needs for a report: a secure context, X25519, and storage.
+import { t } from "./words.js";
 
 /** Whether the page was loaded in a way in which browsers do not let it encrypt. */
 export function isInsecure() {
@@ -12,7 +13,7 @@ export async function whatIsMissing() {
   } catch {
     return "X25519";
   }
-  return (await canKeep()) ? null : "a place to keep it (IndexedDB)";
+  return (await canKeep()) ? null : t("storage");
 }
 
 /** Whether storage works: in some private windows it exists and cannot be opened. */

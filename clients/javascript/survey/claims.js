@@ -1,7 +1,8 @@
 // Compares the promise that this device computes with the figures on the page.
-import { shareAtMost } from "/client/src/curve/words.js";
-import { BrokenPromiseError } from "/client/src/errors.js";
+import { shareAtMost } from "../src/curve/words.js";
+import { BrokenPromiseError } from "../src/errors.js";
 import { printable } from "./printable.js";
+import { t } from "./words.js";
 
 /** Digits of the computed delta: enough to tell it from the promised one. */
 const DIGITS = 3;
@@ -9,36 +10,38 @@ const DIGITS = 3;
 /**
  * Refuses a page whose figures differ from the task: visitors would not agree to what they read.
  * @param {HTMLElement} main
- * @param {import("/client/src/task.js").Task} task
- * @param {import("/client/src/promise.js").CheckedPromise} promise
+ * @param {import("../src/task.js").Task} task
+ * @param {import("../src/promise.js").CheckedPromise} promise
  */
 export function checkClaims(main, task, { epsilon, delta, strength }) {
   const { dataset } = main;
   if (Number(dataset.epsilon) !== epsilon || Number(dataset.delta) !== delta || dataset.strength !== strength) {
-    throw new BrokenPromiseError("this page says other figures than the task itself");
+    throw new BrokenPromiseError(t("other_figures"));
   }
   const question = /** @type {HTMLElement} */ (document.getElementById("question"));
   question.textContent = printable(task.question);
 }
 
+/** Says that this device checks the promise; a page whose program does not run does not say so. */
+export function checkingInWords() {
+  const line = document.getElementById("checked"); // a page whose task does not keep its promise has none
+  if (line) line.textContent ||= t("checking");
+}
+
 /**
  * Says what this device has checked.
- * @param {import("/client/src/promise.js").CheckedPromise} promise
+ * @param {import("../src/promise.js").CheckedPromise} promise
  * @param {import("./rounds.js").CheckedRounds | null} [total] of all rounds of a series
  */
-export function checkedInWords({ epsilon, reached, strength }, total = null) {
+export function checkedInWords(promise, total = null) {
   const line = /** @type {HTMLElement} */ (document.getElementById("checked"));
-  line.textContent =
-    `Checked on this device: the noise of the task keeps this promise. Protection is ${strength}` +
-    `${total ? `, and ${total.strength} for all ${total.rounds.toLocaleString("en")} rounds together` : ""}.`;
-  line.className = [strength, total?.strength].includes("weak") ? "note" : "good";
+  line.textContent = t("checked");
   const figures = /** @type {HTMLElement} */ (document.getElementById("checked-figures"));
-  figures.textContent =
-    `Checked on this device: the noise of the task gives ${bound({ epsilon, reached })}.` +
-    `${total ? ` For all rounds together it gives ${bound(total)}.` : ""}`;
+  const all = total ? ` ${t("checked_rounds", { bound: bound(total) })}` : "";
+  figures.textContent = t("checked_figures", { bound: bound(promise) }) + all;
 }
 
 /** @param {{epsilon: number, reached: number}} promise */
 function bound({ epsilon, reached }) {
-  return `delta at most ${shareAtMost(reached, DIGITS)} at epsilon ${epsilon}`;
+  return t("bound", { delta: shareAtMost(reached, DIGITS), epsilon: String(epsilon) });
 }
