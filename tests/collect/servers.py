@@ -10,12 +10,13 @@ import os
 import resource
 import secrets
 import signal
+import sys
 import time
 from multiprocessing import forkserver
 from pathlib import Path
 from unittest import mock
 
-from shuffledp.collect.client.client import messages_of
+from shuffledp.collect.client.making import messages_of
 from shuffledp.collect.crypto.keys import write_key, write_secret
 from shuffledp.collect.server.auth import hash_of, new_token
 from shuffledp.collect.store import open_tally_store
@@ -36,6 +37,8 @@ def _run(arguments, log):
     file = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
     for stream in (1, 2):
         os.dup2(file, stream)
+    os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
+    sys.stdin = os.fdopen(0)  # uvicorn gives it to worker processes
     from tests.collect.preloaded import COMMAND
 
     COMMAND(arguments, prog_name="shuffledp")

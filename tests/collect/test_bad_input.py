@@ -11,7 +11,7 @@ import pytest
 from typer.testing import CliRunner
 
 from shuffledp.cli.app import app
-from shuffledp.collect.client.client import messages_of
+from shuffledp.collect.client.making import messages_of
 from shuffledp.collect.crypto.keys import KeyPair, write_key
 from shuffledp.collect.server.auth import new_token
 from shuffledp.collect.task.report import seal_report

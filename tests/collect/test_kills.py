@@ -27,6 +27,7 @@ KILLS_ON_POSTGRES = 11
 
 
 @pytest.mark.slow
+@pytest.mark.xdist_group("servers")
 def test_after_a_hundred_kills_every_acknowledged_report_is_counted_once(tmp_path):
     """Two shufflers and an analyzer on SQLite, over an unreliable network."""
     survived = after_kills(tmp_path, kills=KILLS, batches=BATCHES, shufflers=2)
@@ -40,6 +41,7 @@ def test_after_a_hundred_kills_every_acknowledged_report_is_counted_once(tmp_pat
 
 
 @pytest.mark.slow
+@pytest.mark.xdist_group("servers")
 def test_after_kills_every_message_of_every_text_is_counted_once(tmp_path):
     """A free-text task: the sorted hashed messages of the analyzer are those that people sent."""
     survived = after_kills(tmp_path, kills=12, batches=3, shufflers=1, texts=True)

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 import numpy as np
 import pytest
 
-from shuffledp.collect.client.client import new_report
+from shuffledp.collect.client.making import new_report
 from shuffledp.collect.crypto import batch as mixing
 from shuffledp.collect.shuffler.settings import Served
 from shuffledp.collect.shuffler.worker import BatchMixer

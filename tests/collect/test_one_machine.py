@@ -29,6 +29,8 @@ from shuffledp.errors import DataError, ParameterError
 from tests.collect.chaos import wait_until
 from tests.collect.tasks import small_task
 
+pytestmark = pytest.mark.xdist_group("servers")  # one worker waits for them while the others compute
+
 README = Path(__file__).parents[2] / "README.md"
 SHELL = re.compile(r"^```sh\n(.*?)^```", flags=re.MULTILINE | re.DOTALL)
 
@@ -94,7 +96,7 @@ def test_rounds_are_announced_and_compared(tmp_path):
 def test_the_commands_of_the_readme_work(tmp_path):
     """The two commands of the README with fewer people; no answer is in the folder afterwards."""
     (block,) = (text for text in SHELL.findall(README.read_text()) if "shuffledp up --people" in text)
-    start, answer = (shlex.split(line)[1:] for line in block.splitlines())
+    start, answer = (shlex.split(line, comments=True)[1:] for line in block.splitlines())
     assert start[:3] == ["up", "--people", "2000"]
     environment = os.environ | {"HOME": str(tmp_path / "home"), "XDG_STATE_HOME": "", "XDG_DATA_HOME": ""}
     process = up("--people", "200", *start[3:], cwd=tmp_path, env=environment)
@@ -117,6 +119,7 @@ def test_the_commands_of_the_readme_work(tmp_path):
     assert "the release counts 200 people in 1 batch" in " ".join(printed.split())
 
 
+@pytest.mark.slow
 def test_waiting_people_are_reported(capsys):
     outcome = Outcome(people=250, acknowledged=250, refused={}, batches=2, release=release_of(200), seconds=1.0)
     _show_machine(OneMachine(people=250, users=100), outcome, explain=True, as_json=False)
@@ -282,7 +285,7 @@ def test_a_dead_server_is_named_with_the_reason(tmp_path, monkeypatch):
 def test_a_command_that_fails_says_why(tmp_path):
     with Processes(tmp_path) as started:
         started.start("shuffler 1", ["shuffler"]).process.wait(60)
-        with pytest.raises(DataError, match=r"(?s)shuffler 1 ended with exit code 2: .*--task"):
+        with pytest.raises(DataError, match=r"(?s)shuffler 1 ended with exit code 2: .*--key"):
             started.check()
 
 

@@ -1,24 +1,25 @@
-"""Documentation of collections matches the code: figures, reasons, options, and files of deploy/."""
+"""Documentation of collections matches the code: figures, reasons and options."""
 
-import configparser
 import math
 import re
 import shlex
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
+from unittest import mock
 
 import pytest
 import typer.main
-import yaml
 
 from shuffledp.cli.app import app
 from shuffledp.collect.analyzer import app as analyzer_counters
 from shuffledp.collect.analyzer.app import make_app as analyzer_app
 from shuffledp.collect.analyzer.settings import Settings as AnalyzerSettings
 from shuffledp.collect.reasons import Reason
+from shuffledp.collect.server import metrics
 from shuffledp.collect.server.auth import Accepted
-from shuffledp.collect.shuffler import app as shuffler_counters
+from shuffledp.collect.server.storage import StoreHealth
+from shuffledp.collect.shuffler import status as shuffler_status
 from shuffledp.collect.shuffler.app import make_app as shuffler_app
 from shuffledp.collect.shuffler.settings import LOOKS_EVERY
 from shuffledp.collect.shuffler.settings import Served as ShufflerServed
@@ -28,7 +29,6 @@ from shuffledp.formatting import share_at_most
 from tests.collect.tasks import small_task
 
 ROOT = Path(__file__).parents[2]
-DEPLOY = ROOT / "deploy"
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 SIX = ("dark", "light", "system", "high contrast", "solarized", "sepia")
 
@@ -83,13 +83,13 @@ def command_of(words):
 
 
 def check_options(words):
-    """Check that all options exist and none is missing."""
+    """Check that all options exist and none is missing; a configuration may have them."""
     command, rest = command_of(words)
     known = {name for parameter in command.params for name in (*parameter.opts, *parameter.secondary_opts)}
     given = {word.partition("=")[0] for word in rest if word.startswith("--")}
     assert given <= known | {"--help"}, f"{command.name} does not know {given - known}"
     needed = {parameter.opts[0] for parameter in command.params if parameter.required and parameter.opts[0][:1] == "-"}
-    assert needed <= given, f"{command.name} needs {needed - given}"
+    assert needed <= given or "--config" in given, f"{command.name} needs {needed - given}"
 
 
 def calls(text):
@@ -118,77 +118,6 @@ def test_an_invalid_call_is_detected(line):
         check_options(words)
 
 
-def services():
-    return yaml.safe_load((DEPLOY / "compose.yaml").read_text())["services"]
-
-
-def test_the_servers_of_the_compose_file_have_options_that_exist():
-    ours = {name: each for name, each in services().items() if each.get("command", [""])[0] == "shuffledp"}
-    assert set(ours) == {"shuffler", "analyzer"}
-    for each in ours.values():
-        check_options(each["command"][1:])
-
-
-def test_the_two_halves_of_the_compose_file_share_nothing():
-    """They share no profile, volume or dependency, since they belong to two organisations."""
-    halves = {"shuffler": set(), "analyzer": set()}
-    for name, each in services().items():
-        (half,) = each["profiles"]
-        halves[half].add(name)
-    kept = {
-        half: {
-            volume.split(":")[0]
-            for name in names
-            for volume in services()[name].get("volumes", [])
-            if not volume.startswith((".", "/"))
-        }
-        for half, names in halves.items()
-    }
-    assert all(halves.values())
-    assert not kept["shuffler"] & kept["analyzer"]
-    for half, names in halves.items():
-        for name in names:
-            assert set(services()[name].get("depends_on", [])) <= halves[half]
-
-
-def test_the_compose_file_names_existing_files():
-    build = services()["shuffler"]["build"]
-    assert (DEPLOY / build["context"] / build["dockerfile"]).resolve() == DEPLOY / "Dockerfile"
-    assert (DEPLOY / "Dockerfile").exists()
-    assert (DEPLOY / "Caddyfile").exists()
-    for copied in re.findall(r"^COPY (.*) \S+$", (DEPLOY / "Dockerfile").read_text(), flags=re.M):
-        for name in copied.split():
-            assert (ROOT / name).exists(), name
-
-
-def test_the_load_balancer_neither_logs_nor_forwards_senders():
-    lines = [line.strip() for line in (DEPLOY / "Caddyfile").read_text().splitlines()]
-    assert not [line for line in lines if re.match(r"(log|access_log)\b", line)]
-    assert {"header_up -X-Forwarded-For", "header_up -User-Agent"} <= set(lines)
-
-
-@pytest.mark.parametrize("unit", sorted(DEPLOY.glob("*.service")), ids=lambda unit: unit.name)
-def test_units_can_be_parsed_and_call_existing_commands(unit):
-    parser = configparser.ConfigParser(strict=False, interpolation=None)
-    parser.optionxform = str
-    parser.read_string(re.sub(r"\\\n\s*", " ", unit.read_text()))
-    assert {"Unit", "Service", "Install"} <= set(parser.sections())
-    service = parser["Service"]
-    program, *words = shlex.split(service["ExecStart"])
-    assert Path(program).name == "shuffledp"
-    assert words[0] == unit.stem.removeprefix("shuffledp-")
-    check_options(words)
-    assert service["LimitCORE"] == "0"
-    assert service["UMask"] == "0077"
-
-
-def test_both_servers_have_a_unit():
-    assert {unit.name for unit in DEPLOY.glob("*.service")} == {
-        "shuffledp-shuffler.service",
-        "shuffledp-analyzer.service",
-    }
-
-
 def families_of_servers():
     """The metrics of both servers, as rows of the table."""
     standing = Standing(
@@ -203,11 +132,12 @@ def families_of_servers():
         refused={"closed": 1},
     )
     counted = TallyStanding(batches=0, problems=0, people=0, releases=0, refused={"repeated": 1})
-    of_shuffler = shuffler_counters.families({"task": standing}, {"task": []}, of_no_task=0)
-    of_analyzer = analyzer_counters.families({"task": counted}, {"task": []}, {"task": False})
+    of_shuffler = shuffler_status.families({"task": standing}, {"task": []}, {"task": 0}, {}, of_no_task=0)
+    of_analyzer = analyzer_counters.families({"task": counted}, {"task": []}, {"task": False}, {"task": False}, {})
+    of_both = [*metrics.server_families(StoreHealth(mock.Mock(file=None, version=1))), *metrics.task_families([], {})]
     return [
         [f"`{family.name}{'_total' if family.type == 'counter' else ''}`", server, family.documentation]
-        for server, families in (("shuffler", of_shuffler), ("analyzer", of_analyzer))
+        for server, families in (("both", of_both), ("shuffler", of_shuffler), ("analyzer", of_analyzer))
         for family in families
     ]
 
@@ -238,8 +168,9 @@ def routes_of_servers():
         served=[ShufflerServed(task=kept.task, position=0, key=kept.keys[0])],
         store=FakeStore(),
         next_servers=Accepted(()),
+        operators=Accepted((b"",)),
     )
-    for app_ in (shuffler_app(settings), analyzer_app(AnalyzerSettings(served=[], store=FakeStore()))):
+    for app_ in (shuffler_app(settings).app, analyzer_app(AnalyzerSettings(served=[], store=FakeStore()))):
         for route in app_.routes:
             yield from ((method, route.path) for method in route.methods - {"HEAD"})
 
@@ -247,4 +178,5 @@ def routes_of_servers():
 class FakeStore:
     """A store that is never used."""
 
-    add = None
+    add = files = None
+    database = mock.Mock()

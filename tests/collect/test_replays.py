@@ -10,17 +10,20 @@ import threading
 import pytest
 
 from shuffledp.collect.analyzer.worker import STOPPED, BatchAnalyzer
-from shuffledp.collect.client.client import new_report
+from shuffledp.collect.client.making import new_report
 from shuffledp.collect.crypto.hpke import info, unseal
-from shuffledp.collect.shuffler.app import problems_of
+from shuffledp.collect.crypto.keys import write_secret
+from shuffledp.collect.server.settings import Upstreams
 from shuffledp.collect.shuffler.settings import Served
+from shuffledp.collect.shuffler.status import problems_of
 from shuffledp.collect.shuffler.worker import BatchCloser, BatchMixer
 from shuffledp.collect.store import Arrival, Outcome, open_report_store, open_tally_store
 from shuffledp.collect.store.tallies import from_bytes
 from shuffledp.collect.task.report import open_report
 from tests.collect.analyzer.batches import Waiting, batch_of, tiny_task
 from tests.collect.analyzer.running import settings_for
-from tests.collect.shuffler.running import NOW
+from tests.collect.server.operated import run, shuffler, until
+from tests.collect.shuffler.running import NOW, TOKEN
 from tests.collect.tasks import small_task
 
 CHAIN = small_task(users=20, honest_users=15, answers=("yes",), protocol="hist", epsilon=4.0, delta=0.05, shufflers=2)
@@ -77,8 +80,34 @@ def test_a_person_in_two_batches_is_not_in_what_both_forwarded_batches_share(mix
     assert len(second) == len(crowds[1])
     standing = store.standing(CHAIN.task.id)
     assert standing.refused == {"replayed": len(person)}
-    (told,) = problems_of(served, standing, store, work)
+    (told,) = problems_of(served, standing, store)
     assert told.startswith(f"{len(person)} messages had been in an earlier batch and were dropped.")
+
+
+@pytest.mark.slow
+def test_ciphertexts_are_remembered_after_their_task_was_removed(tmp_path, monkeypatch):
+    """An operator adds the task again, and the first shuffler replays a person among new ones."""
+    upstream, task, address = ToMixer(), CHAIN.task, "http://127.0.0.1:9"
+    monkeypatch.setattr(Upstreams, "at", lambda *_: upstream)
+    person, crowd = onions_of(CHAIN), [onion for _ in range(20) for onion in onions_of(CHAIN)]
+    settings = shuffler(tmp_path, CHAIN, position=1, upstream=address, token=write_secret(tmp_path / "token", TOKEN))
+
+    async def test(server):
+        async def processed():
+            return upstream.batches == {}
+
+        for batches in ({A: person + people_in_one(20)}, {B: person + crowd}):
+            assert (await server.add(task)).json()["problem"] is None
+            upstream.batches = batches
+            await until(processed)
+            standing = settings.store.standing(task.id)
+            (batch,) = await server.forward(task, 1)
+            await server.close(task.name)
+            assert (await server.remove(task.name, unchecked=True)).status_code == 204
+        assert batch == len(crowd)
+        assert standing.refused == {"replayed": len(person)}
+
+    run(settings, test)
 
 
 def test_a_changed_ciphertext_is_no_new_one():
@@ -162,7 +191,7 @@ def test_two_processes_with_the_same_batch_find_no_replays(mixer, tmp_path):
     assert spent == [True]
     assert len(forwarded(store, A)) == len(people_in_one(20))
     assert store.standing(CHAIN.task.id).refused == {}
-    assert work.problems == []
+    assert work.health.problems == []
 
 
 # The analyzer
@@ -228,7 +257,7 @@ def test_more_people_counted_than_reported_stop_the_releases(analyzer, reported,
     step(work)
     assert store.standing(kept.task.id).people == 20
     assert (store.standing(kept.task.id).releases, work.stopped, work.reported) == (releases, stopped, reported)
-    assert work.problems == ([STOPPED] if stopped else [])
+    assert (work.health.problems, work.withheld) == (([STOPPED], True) if stopped else ([], False))
 
 
 def test_a_stop_lasts_until_the_first_shuffler_has_enough_reports(analyzer):
@@ -238,10 +267,11 @@ def test_a_stop_lasts_until_the_first_shuffler_has_enough_reports(analyzer):
     step(work)
     reported[0], now[0] = None, 1000.0  # it does not answer any more
     step(work)
-    assert (work.stopped, work.problems, store.standing(kept.task.id).releases) == (True, [STOPPED], 0)
+    assert (work.stopped, work.health.problems, store.standing(kept.task.id).releases) == (True, [STOPPED], 0)
     reported[0], now[0] = 20, 2000.0
     step(work)
-    assert (work.stopped, work.problems, store.standing(kept.task.id).releases) == (False, [], 1)
+    assert (work.stopped, work.health.problems, store.standing(kept.task.id).releases) == (False, [], 1)
+    assert not work.withheld
 
 
 def test_a_batch_that_is_counted_while_the_shuffler_answers_stops_nothing(analyzer):
@@ -257,7 +287,7 @@ def test_a_batch_that_is_counted_while_the_shuffler_answers_stops_nothing(analyz
     work, store = analyzer(upstream, ask_reported=answer)
     step(work)
     assert store.standing(kept.task.id).people == 40
-    assert (work.stopped, work.problems) == (False, [])
+    assert (work.stopped, work.health.problems) == (False, [])
 
 
 def test_fewer_reports_are_noticed_without_a_new_batch(analyzer):

@@ -14,11 +14,13 @@ from shuffledp.collect.analyzer.app import make_app as analyzer_app
 from shuffledp.collect.analyzer.settings import Served as Analyzed
 from shuffledp.collect.analyzer.settings import Settings as AnalyzerSettings
 from shuffledp.collect.client import client as client_module
-from shuffledp.collect.client.client import new_report
+from shuffledp.collect.client import making
+from shuffledp.collect.client.making import new_report
 from shuffledp.collect.crypto.keys import write_key
 from shuffledp.collect.server.auth import Accepted, hash_of, new_token
-from shuffledp.collect.server.pull import StoppedError, Upstream
+from shuffledp.collect.server.background import StoppedError
 from shuffledp.collect.server.series import SeriesWork
+from shuffledp.collect.server.upstream import Upstream
 from shuffledp.collect.shuffler.app import make_app as shuffler_app
 from shuffledp.collect.shuffler.settings import Served, Settings
 from shuffledp.collect.simulation.crowd import send_crowd
@@ -26,7 +28,7 @@ from shuffledp.collect.simulation.one_machine import OneMachine
 from shuffledp.collect.simulation.people import Question
 from shuffledp.collect.store import open_report_store, open_tally_store
 from shuffledp.collect.task import series_of
-from shuffledp.errors import BrokenPromiseError, BudgetError, ParameterError, RefusedError
+from shuffledp.errors import BrokenPromiseError, BudgetError, DataError, ParameterError, RefusedError
 from shuffledp.ledger import Ledger
 from tests.collect.chaos import wait_until
 from tests.collect.in_process import served
@@ -41,7 +43,8 @@ LOOSE = {"users": USERS, "epsilon": 8.0, "delta": 1e-2}
 def clock(monkeypatch):
     """The clock of servers and clients; it starts one second into the first round."""
     now = SimpleNamespace(at=FIRST.timestamp() + 1)
-    monkeypatch.setattr(client_module, "time", SimpleNamespace(time=lambda: now.at, perf_counter=time.perf_counter))
+    for module in (client_module, making):
+        monkeypatch.setattr(module, "time", SimpleNamespace(time=lambda: now.at, perf_counter=time.perf_counter))
     return now
 
 
@@ -93,6 +96,7 @@ def report(client, task, answer="dark"):
     return client.post(f"/v1/tasks/{task.name}/reports", content=new_report(task, answer))
 
 
+@pytest.mark.slow
 def test_rounds_open_by_the_clock_and_are_released_without_a_restart(clock, tmp_path):
     kept = small_series(rounds=3, new_keys=True, **LOOSE)
     ledger = tmp_path / "budget.ledger"
@@ -171,7 +175,7 @@ def test_survey_page_shows_the_open_round(clock, tmp_path):
                 assert found.headers["location"] == f"/ask/{kept.series.task(number).name}"
         page = shuffler.get(f"/ask/{kept.series.task(2).name}").text
         assert "Round 2 of 3, once a week" in page
-        assert "All 3 rounds together: weak protection." in page
+        assert "All 3 rounds together: <strong>weak protection</strong>." in page
         assert shuffler.get(f"/ask/series/{'ab' * 32}").status_code == 404
 
 
@@ -311,10 +315,32 @@ def test_work_on_a_round_begins_when_it_opens():
         work.step(stopping)
 
 
+def test_work_that_cannot_begin_is_begun_later():
+    """The store may not answer at the moment at which a round opens."""
+    series, begun, failing = small_series().series, [], {1}
+
+    def begin(task):
+        if task.series.round in failing:
+            raise DataError("the store does not answer")
+        begun.append(task.series.round)
+        return Counting()
+
+    now = FIRST.timestamp() + WEEK
+    work, stopping = SeriesWork(series.tasks, begin, every=1.0, clock=lambda: now), threading.Event()
+    for _ in range(2):
+        work.step(stopping)
+        assert begun == [2]
+    failing.clear()
+    for _ in range(2):
+        work.step(stopping)
+        assert begun == [2, 1]
+
+
 # Real processes ---------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.slow
+@pytest.mark.xdist_group("servers")
 def test_four_rounds_with_real_servers_one_of_which_is_killed():
     """People change their answers between rounds; the shuffler is killed after the second of them.
 

@@ -63,6 +63,7 @@ def programs(folder):
 
 
 @pytest.mark.slow
+@pytest.mark.xdist_group("servers")
 @pytest.mark.skipif(shutil.which("bash") is None, reason="the tutorial is for a shell")
 @pytest.mark.parametrize("page", FEWER)
 def test_the_tutorial_prints_what_it_shows(tmp_path, page):

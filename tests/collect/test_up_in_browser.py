@@ -52,7 +52,7 @@ def test_a_visitor_answers_and_sees_the_next_result_appear(reported, tmp_path):
         looks.goto(results)
         expect(looks.locator("h1")).to_have_text("Tea or coffee?")
         expect(looks.locator("#release")).to_contain_text("200 people", timeout=SOON)
-        visitor.visit(page).choose("<b>neither</b>").make().send()
+        visitor.visit(page).choose("<b>neither</b>").send()
         visitor.until("sent")
         expect(looks.locator("#release")).to_contain_text("400 people", timeout=SOON)
         assert visitor.complaints == []

@@ -131,6 +131,7 @@ def test_the_client_of_the_page_samples_hashed_messages(client, name):
             assert_distribution(seeds // -(-family.seeds // 16), 0, uniform)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", TASKS)
 def test_what_the_client_of_the_page_sends_is_opened_and_counted(client, name):
     found, values = task(name), int(TASKS[name]["values"])

@@ -9,7 +9,7 @@ from functools import cache
 import pyarrow.parquet
 
 from shuffledp.collect.batch_files import mix_files, write_reports
-from shuffledp.collect.client.client import messages_of
+from shuffledp.collect.client.making import messages_of
 from shuffledp.collect.crypto.hpke import info, unseal
 from shuffledp.collect.task.report import seal_report
 from tests.collect.tasks import THEMES, small_task

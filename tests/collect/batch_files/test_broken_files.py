@@ -36,6 +36,7 @@ def changed(content, place, bit, cut):
 positions = {"place": st.floats(0, 1, exclude_max=True), "bit": st.integers(0, 7), "cut": st.booleans()}
 
 
+@pytest.mark.slow
 @changes
 @given(**positions)
 def test_a_damaged_file_of_reports_gives_an_error_or_the_intact_reports(good, place, bit, cut):
@@ -68,6 +69,7 @@ def test_a_flipped_bit_is_damage_not_a_refusal(tmp_path):
         )
 
 
+@pytest.mark.slow
 @changes
 @given(**positions)
 def test_a_damaged_batch_gives_an_error_or_the_same_release(good, place, bit, cut):

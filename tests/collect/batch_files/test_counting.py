@@ -61,6 +61,7 @@ def expected(crowd, protocol="dummy-poisson"):
     return joined.estimate(tally, beta=0.05, reports=joined.users, domain=task.labels, forged=True)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("protocol", ["dummy-poisson", "hist", "hashed", pytest.param("texts", marks=pytest.mark.slow)])
 def test_the_release_counts_the_messages_that_were_sent(tmp_path, protocol):
     folder, crowd = batches(tmp_path, protocol=protocol)

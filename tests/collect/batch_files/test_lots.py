@@ -44,6 +44,7 @@ def plainly(found, taken, users):
 pairs = st.lists(st.tuples(st.sampled_from(NAMES), st.sampled_from(NAMES)), max_size=30)
 
 
+@pytest.mark.slow
 @given(
     found=pairs,
     taken=st.dictionaries(st.sampled_from(NAMES), st.sampled_from(NAMES), max_size=4),
@@ -59,6 +60,7 @@ def test_lots_match_a_reference_implementation(found, taken, users):
         assert batch.batch_id == batch_id_of(entries([found[row] for row in batch.rows]).lots, KEY)
 
 
+@pytest.mark.slow
 @given(found=pairs)
 def test_used_reports_are_listed_once_in_order(found):
     distinct = entries(found).distinct()

@@ -68,6 +68,7 @@ def pair_p_value(make):
     return p_value(found[different], np.full(different.sum(), 1 / different.sum()))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("buckets", [1, 4])
 def test_every_pair_of_places_is_equally_likely_through_buckets(buckets):
     assert pair_p_value(lambda: through_buckets(buckets)) > FALSE_FAILURE_RATE
@@ -106,6 +107,7 @@ def test_buckets_are_a_power_of_two_and_small_enough(onions, expected):
 # content of outputs --------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_outputs_hold_no_report_ids_and_no_order_of_people(tmp_path):
     kept, crowd = small(protocol="hist"), reports(100, protocol="hist")
     done = mixed_first(tmp_path, crowd.sealed, protocol="hist")

@@ -89,6 +89,7 @@ NAMES = [bytes([number]) * 16 for number in range(5)]
 onions = st.lists(st.integers(0, 12), max_size=10)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("compared", [1, 1 << 21])
 @given(
     batches=st.dictionaries(st.sampled_from(NAMES), onions, min_size=1),

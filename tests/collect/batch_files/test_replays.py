@@ -113,6 +113,7 @@ def test_the_difference_of_two_releases_does_not_isolate_a_person(place):
     assert shown[0] == shown[1]
 
 
+@pytest.mark.slow
 def test_the_same_batches_are_released_again_alone_and_with_others(place):
     write_reports(place / "third.parquet", reports(40, different=2).sealed)
     for source, out in (("first", "one"), ("third", "three")):
@@ -151,6 +152,7 @@ def onions_of(folder, *outs):
     return [set(onions_in(*(folder / out).rglob("*.parquet"))) for out in outs]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("together", [False, True])
 def test_a_replayed_person_is_in_one_of_two_relayed_batches(tmp_path, together):
     """Before, what two batches have in common was the person, each time."""
@@ -259,6 +261,7 @@ def test_copies_in_different_files_and_groups_of_rows_are_dropped(tmp_path, monk
     assert (again.refused, again.refused_batches) == ({}, ())
 
 
+@pytest.mark.slow
 def test_the_analyzer_counts_a_replayed_person_once(tmp_path):
     """The last shuffler is dishonest; the analyzer remembers on its own."""
     crowd, kept = reports(79), small()

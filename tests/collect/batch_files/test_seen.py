@@ -75,6 +75,7 @@ def killed(place, monkeypatch, *, before=None, after=None):
 RUN = "0" * 32
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "moment", [{"before": RUN}, {"after": RUN}, {"before": "b.kept"}, {"after": "b.kept"}, {"before": "b"}]
 )

@@ -1,4 +1,4 @@
-"""Batches of numbers and of several choices in files: mixed and counted."""
+"""Batches of numbers, of whole numbers in a range and of several choices in files: mixed and counted."""
 
 import secrets
 
@@ -7,9 +7,10 @@ import pytest
 
 from shuffledp import Release
 from shuffledp.collect.batch_files import count_files, mix_files, write_reports
-from shuffledp.collect.client.client import messages_of
+from shuffledp.collect.client.making import messages_of
 from shuffledp.collect.crypto.keys import write_key
 from shuffledp.collect.task.report import seal_report
+from shuffledp.histogram.ordered_estimate import SHARES
 from tests.cli.commands import command
 from tests.collect.batch_files.crowd import HOUR, NOW
 from tests.collect.tasks import small_task
@@ -17,6 +18,7 @@ from tests.collect.tasks import small_task
 USERS = 60
 KINDS = {
     "numbers": ({"protocol": "ranges", "edges": "0:20:5"}, [1, 7, "7.5", 12, 100, "x", None]),
+    "a range": ({"numbers": (0, 20)}, [1, 7, "7", 12, 19, "x", None]),
     "choices": ({"most": 2}, [["dark"], ["light", "dark"], [], ["dark", "light", "system"]]),
     "padded choices": ({"most": 2, "protocol": "sparse"}, [["dark"], ["light", "dark"], [], "else"]),
 }
@@ -56,13 +58,14 @@ def test_files_are_counted(tmp_path, kind):
 
 
 @pytest.mark.slow
-def test_the_command_prints_quantiles(tmp_path):
-    folder, kept = tmp_path, kept_of("numbers")
-    mixed("numbers", folder)
+@pytest.mark.parametrize(("kind", "shares"), [("numbers", (0.5, 0.9)), ("a range", SHARES)])
+def test_the_command_prints_quantiles(tmp_path, kind, shares):
+    folder, kept = tmp_path, kept_of(kind)
+    mixed(kind, folder)
     (folder / "task.json").write_text(kept.task.to_json())
     write_key(kept.keys[1], folder / "analyzer.key")
     given = ("--task", "task.json", "--key", "analyzer.key", "--out", "r.json")
     result = command("count", "b", *given, cwd=folder)
     assert result.returncode == 0, result.stderr
     assert "share of people" in result.stdout
-    assert [one.share for one in Release.from_json(folder / "r.json").estimate.quantiles()] == [0.5, 0.9]
+    assert [one.share for one in Release.from_json(folder / "r.json").estimate.quantiles()] == list(shares)

@@ -7,7 +7,7 @@ import pytest
 
 from shuffledp import Ledger, Release
 from shuffledp.collect.batch_files import mix_files, write_reports
-from shuffledp.collect.client.client import messages_of
+from shuffledp.collect.client.making import messages_of
 from shuffledp.collect.crypto.keys import write_key
 from shuffledp.collect.task.report import seal_report
 from tests.cli.commands import command
@@ -36,6 +36,7 @@ def place(tmp_path_factory):
     return folder
 
 
+@pytest.mark.slow
 def test_texts_are_counted_and_looked_up(place):
     asked = ("--lookup", " NEWS.test/sport", "--lookup", "mail.test")
     result = command("count", "b", *GIVEN, "--out", "r.json", *asked, cwd=place)
@@ -54,6 +55,7 @@ def test_texts_are_counted_and_looked_up(place):
     assert "looked_up" not in json.loads((place / "r2.json").read_text())
 
 
+@pytest.mark.slow
 def test_blocked_words_are_in_no_output(place):
     (place / "blocked.txt").write_text("SPORT\n")
     files = ("--out", "h.json", "--out", "h.html", "--out", "h.csv", "--out", "h.parquet")

@@ -35,7 +35,7 @@ def test_key_files_are_private_with_any_umask(tmp_path, mask):
 @pytest.mark.parametrize("mode", [0o640, 0o604, 0o660, 0o644, 0o610, 0o601])
 def test_a_key_file_that_others_may_read_is_refused(path, mode):
     path.chmod(mode)
-    with pytest.raises(DataError, match=r"other users may read .*: run  chmod 600"):
+    with pytest.raises(DataError, match=r"other users may read .*: run chmod 600"):
         read_key(path)
 
 
@@ -104,6 +104,7 @@ def test_no_private_key_is_shown():
     ("read", "content", "what"),
     [
         (read_key, "dark\nlight\n", "is no private key of shuffledp"),
+        (read_key, "\n", "is no private key of shuffledp: it is empty$"),
         (read_word, "dark\nlight\n", "holds no token or secret: it has more than one line"),
         (read_word, "\n", "holds no token or secret: it is empty"),
     ],

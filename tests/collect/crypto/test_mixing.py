@@ -62,6 +62,7 @@ def places_p_value(drawn, size):
     return chi2.sf(statistic, (size - 1) ** 2)
 
 
+@pytest.mark.slow
 def test_every_order_of_a_small_batch_is_equally_likely():
     drawn = orders(800, 4)
     assert every_order_p_value(drawn, 4) > FALSE_FAILURE_RATE

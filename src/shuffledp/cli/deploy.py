@@ -1,0 +1,322 @@
+"""`shuffledp deploy`: create the folders of all parties of a collection."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from shuffledp.cli import options as given
+from shuffledp.cli.answers import (
+    ChooseUpTo,
+    Domain,
+    Edges,
+    Quantiles,
+    Range,
+    answers_of,
+    check_answer_options,
+    check_one_kind,
+)
+from shuffledp.cli.deploy_output import created_as_json, joined_as_json, show_created, show_joined, task_command
+from shuffledp.cli.options import CommandGroup, flag, option, parse_pair, shortened, tasks_from_options, whole_number
+from shuffledp.cli.output import failures_in_json, note_written, print_json
+from shuffledp.cli.tasks import Admitted, Asker, Contact, HonestUsers, Language, Purpose, admission_of
+from shuffledp.errors import ParameterError
+from shuffledp.formatting import counted
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from shuffledp.collect.deployment.folders import Deployment, MakeTask
+    from shuffledp.collect.deployment.parties import Chain
+    from shuffledp.collect.task import Place, Task
+
+_SERVERS, _TASK, _ADMISSION, _LEDGER = "Servers", "First task", "Admission", "Ledger"
+_STORES = ("postgres", "sqlite")
+_FIRST_PORT = 8001
+"""The port of the first server if all are on this machine."""
+
+Folder = Annotated[Path, typer.Argument(metavar="FOLDER", show_default=False, hidden=True)]
+Limit = Annotated[
+    str | None,
+    option("EPSILON,DELTA", "Limit of the analyzer's ledger; default: the guarantee of the task.", panel=_LEDGER),
+]
+Population = Annotated[
+    str | None, option("WORDS", "The people whose data is released; default: the name of the folder.", panel=_LEDGER)
+]
+
+
+def init(
+    folder: Folder,
+    shufflers: Annotated[int, option("NUMBER", "Number of shufflers in the chain.", parser=whole_number)] = 2,
+    address: Annotated[
+        list[str] | None,
+        option("URL", "Public address of a shuffler, repeated in order; default: ports of this machine."),
+    ] = None,
+    analyzer_address: Annotated[str | None, option("URL", "Public address of the analyzer.")] = None,
+    only: Annotated[
+        str | None, option("PARTY", "Create one party only, such as shuffler-1 or analyzer; --address is its address.")
+    ] = None,
+    store: Annotated[
+        str | None,
+        option(
+            "|".join(_STORES), "Store of each shuffler; default: postgres, or sqlite without --address.", panel=_SERVERS
+        ),
+    ] = None,
+    page: Annotated[bool, flag("--page", "The first shuffler serves the survey page.", panel=_SERVERS)] = False,
+    question: Annotated[
+        str | None, option("WORDS", "The question of a first task; without it no task is created.", panel=_TASK)
+    ] = None,
+    users: Annotated[int | None, option("NUMBER", "Reports per batch.", panel=_TASK, parser=whole_number)] = None,
+    epsilon: Annotated[float | None, option("NUMBER", "Privacy loss of the task.", panel=_TASK)] = None,
+    delta: Annotated[float | None, option("NUMBER", "Probability of a larger privacy loss.", panel=_TASK)] = None,
+    closes: Annotated[str, option("TIME", "End: a time in UTC, or a length of time from now.", panel=_TASK)] = "30d",
+    domain: Domain = None,
+    range_: Range = None,
+    edges: Edges = None,
+    quantiles: Quantiles = None,
+    choose_up_to: ChooseUpTo = None,
+    asker: Asker = None,
+    purpose: Purpose = None,
+    contact: Contact = None,
+    language: Language = None,
+    honest_users: HonestUsers = None,
+    admission: Admitted = "anybody",
+    tokens: Annotated[
+        int | None,
+        option(
+            "NUMBER",
+            "One-time tokens to create for --admission tokens; default: 1.2 per report of a batch.",
+            panel=_ADMISSION,
+            parser=whole_number,
+        ),
+    ] = None,
+    limit: Limit = None,
+    population: Population = None,
+    json: given.Json = False,
+) -> None:
+    """Create keys, tokens and configuration for every server of a collection, one folder for each party.
+
+    FOLDER must be new. HAND-OVER.md in it says which file goes to whom. The
+    options of the first task are those of `shuffledp task new`, which offers
+    more kinds of tasks.
+
+    The person who creates all folders holds all keys. With --only, each
+    organisation creates its own folder, and `shuffledp deploy join` completes
+    it with the public values of the others.
+    """
+    from shuffledp.collect.deployment.folders import create_invitations, new_folder, write_hand_over
+    from shuffledp.collect.deployment.joining import join as complete
+    from shuffledp.collect.deployment.parties import PUBLIC, Chain
+
+    with failures_in_json(json):
+        asked = {"users": users, "epsilon": epsilon, "delta": delta, "domain": domain, "range": range_, "edges": edges}
+        asked |= {"quantiles": quantiles, "choose_up_to": choose_up_to, "honest_users": honest_users, "tokens": tokens}
+        about = {"asker": asker, "purpose": purpose, "contact": contact, "language": language}
+        _check_task_options(question, only, asked | about)
+        limits = None if limit is None else parse_pair("--limit", limit)
+        if only is not None and only != "analyzer" and limits is not None:
+            raise ParameterError(f"--limit is for the analyzer's ledger, got --only {shortened(only)}")
+        with tasks_from_options():
+            deployment = _deployment(shufflers, address, analyzer_address, only=only, store=store, page=page)
+        make_task = None
+        if question is not None:
+            make_task = _task_maker(
+                question=question,
+                answers={
+                    "domain": domain,
+                    "range_": range_,
+                    "edges": edges,
+                    "quantiles": quantiles,
+                    "choose_up_to": choose_up_to,
+                },
+                people={"users": users, "honest_users": honest_users, "epsilon": epsilon, "delta": delta, **about},
+                closes=closes,
+                admission=admission,
+            )
+        task, command = None, None
+        people = population or f"people asked by {folder.resolve().name}"
+        with new_folder(folder) as made:
+            parties = deployment.create(made)
+            if deployment.is_whole:
+                chain = Chain(parties)
+                if make_task is None:
+                    command = task_command(chain, folder)
+                else:
+                    task = _first_task(make_task, chain, made / PUBLIC)
+                admitted = {} if task is None else create_invitations(made, task, tokens=tokens, page=page)
+                complete(made, admission=admitted, limit=limits, population=people)
+            elif limits is not None:
+                _new_ledger(made, limits, people)
+            write_hand_over(made, deployment, parties, name=str(folder), task=task, command=command)
+    if json:
+        print_json(created_as_json(folder, parties, task, command))
+    else:
+        show_created(folder, deployment, parties, task, command, limit_is_default=limits is None)
+
+
+def _check_task_options(question: str | None, only: str | None, asked: dict[str, Any]) -> None:
+    named = [f"--{name.replace('_', '-')}" for name, value in asked.items() if value is not None]
+    if question is None and named:
+        raise ParameterError(f"{named[0]} needs --question: it belongs to the first task")
+    if question is not None and only is not None:
+        raise ParameterError(
+            "--question cannot be given with --only: a task needs the public keys of all parties. Create it with "
+            "`shuffledp task new` after they were exchanged"
+        )
+    if question is not None:
+        for name in ("users", "epsilon", "delta"):
+            if asked[name] is None:
+                raise ParameterError(f"--{name} must be given with --question")
+
+
+def _deployment(
+    shufflers: int,
+    addresses: Sequence[str] | None,
+    analyzer: str | None,
+    *,
+    only: str | None,
+    store: str | None,
+    page: bool,
+) -> Deployment:
+    """Return what to create from the options."""
+    from shuffledp.collect.deployment.folders import Deployment
+    from shuffledp.collect.deployment.parties import names_of
+    from shuffledp.validation import one_of
+
+    names = names_of(shufflers)
+    kind: Any = one_of("store", store, _STORES) if store else "postgres" if addresses else "sqlite"
+    if only is not None:
+        if only not in names:
+            raise ParameterError(f"--only must be one of {', '.join(names)}, got {shortened(only)}")
+        given = [*(addresses or ()), *([analyzer] if analyzer else [])]
+        if len(given) != 1:
+            raise ParameterError(f"--only {only} needs one --address, its own, got {len(given)}")
+        if page and only != names[0]:
+            raise ParameterError(f"--page is for {names[0]}, to which people send reports, got --only {only}")
+        return Deployment(shufflers=shufflers, addresses={only: given[0]}, store=kind, page=page)
+    if not addresses and analyzer is None:
+        local = {name: f"http://127.0.0.1:{_FIRST_PORT + at}" for at, name in enumerate(names)}
+        return Deployment(shufflers=shufflers, addresses=local, store=kind, page=page)
+    if len(addresses or ()) != shufflers or analyzer is None:
+        raise ParameterError(
+            f"give --address for each of {counted(shufflers, 'shuffler')} and --analyzer-address, got "
+            f"{counted(len(addresses or ()), 'address', things='addresses')} and "
+            f"{'no' if analyzer is None else 'an'} address of the analyzer"
+        )
+    everything = dict(zip(names, [*(addresses or ()), analyzer], strict=True))
+    return Deployment(shufflers=shufflers, addresses=everything, store=kind, page=page)
+
+
+def _task_maker(
+    *, question: str, answers: dict[str, Any], people: dict[str, Any], closes: str, admission: str
+) -> MakeTask:
+    """Check the options of the first task; return a function that makes it once the servers have keys."""
+    from datetime import UTC, datetime
+
+    from shuffledp.cli.options import moment_of
+    from shuffledp.cli.progress import ProgressBar
+    from shuffledp.collect import new_task
+
+    check_one_kind(domain=answers["domain"], range=answers["range_"], edges=answers["edges"])
+    check_answer_options(
+        edges=answers["edges"],
+        quantiles=answers["quantiles"],
+        choose_up_to=answers["choose_up_to"],
+        listed=answers["domain"] is not None,
+        range_=answers["range_"],
+    )
+    now = datetime.now(UTC).replace(microsecond=0)
+    closing, admitted = moment_of(closes, name="closes", after=now), admission_of(admission)
+    possible = answers_of(**answers, domain_at=None)
+
+    def make(shufflers: list[Place], analyzer: Place) -> Task:
+        with ProgressBar() as progress, tasks_from_options():
+            return new_task(
+                question=question,
+                answers=possible,
+                shufflers=shufflers,
+                analyzer=analyzer,
+                opens=now,
+                closes=closing,
+                admission=admitted,
+                progress=progress,
+                **people,
+            )
+
+    return make
+
+
+def _first_task(make: MakeTask, chain: Chain, folder: Path) -> Task:
+    from shuffledp.atomic_file import write_whole
+    from shuffledp.collect.deployment.folders import FIRST_TASK
+
+    task = make(chain.shufflers, chain.analyzer)
+    write_whole(folder / FIRST_TASK, task.to_json().encode())
+    return task
+
+
+def _new_ledger(folder: Path, limits: tuple[float, float], population: str) -> None:
+    from shuffledp.collect.deployment.folders import ledger_of
+    from shuffledp.ledger import Ledger
+
+    Ledger.create(ledger_of(folder), epsilon=limits[0], delta=limits[1], population=population)
+
+
+def join(
+    folder: Folder,
+    admission_hashes: Annotated[
+        Path | None,
+        option("FILE", "SHA-256 of one-time tokens, for shuffler-1, if the task requires them.", panel=_ADMISSION),
+    ] = None,
+    admission_secret: Annotated[
+        Path | None, option("FILE", "The secret for shuffler-1, if the task requires one.", panel=_ADMISSION)
+    ] = None,
+    limit: Limit = None,
+    population: Population = None,
+    json: given.Json = False,
+) -> None:
+    """Complete the folder of a party with the public values of the others, and with tasks.
+
+    FOLDER is one of `shuffledp deploy init`. Put the files *.party.json of all
+    parties and the tasks (*.task.json, *.series.json) into its folder public
+    first. A task that names other keys or addresses is refused. A repeated
+    call changes nothing.
+    """
+    from shuffledp.collect.deployment.folders import HASHES, SECRET
+    from shuffledp.collect.deployment.joining import MissingAdmissionError
+    from shuffledp.collect.deployment.joining import join as complete
+
+    with failures_in_json(json):
+        files = {HASHES: admission_hashes, SECRET: admission_secret}
+        limits = None if limit is None else parse_pair("--limit", limit)
+        admission = {name: path for name, path in files.items() if path is not None}
+        try:
+            joined = complete(folder, admission=admission, limit=limits, population=population)
+        except MissingAdmissionError as error:
+            name = f"--{error.file.replace('.', '-')}"
+            hint = "; create them with `shuffledp keys tokens`" if error.file == HASHES else ""
+            raise ParameterError(f"{name} must be given for shuffler-1: {error.why}{hint}") from None
+    for path in joined.written:
+        note_written(path)
+    if json:
+        print_json(joined_as_json(folder, joined))
+    else:
+        show_joined(folder, joined, limit_is_default=limits is None)
+
+
+DEPLOY = CommandGroup(
+    "Create the folders of the organisations that run a collection: keys, tokens and configuration.",
+    {
+        "init": (
+            init,
+            r"""
+shuffledp deploy init collection --shufflers 2 \
+--address https://mix1.example.org --address https://mix2.example.net \
+--analyzer-address https://count.example.com
+""".strip(),
+        ),
+        "join": (join, "shuffledp deploy join collection"),
+    },
+)

@@ -1,0 +1,1 @@
+"""Folders for the organisations that run the servers of a collection: keys, tokens, configuration, public values."""
