@@ -9,6 +9,7 @@ from tests.cli.commands import command
 from tests.collect.tasks import small_task
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("which", ["token", "other"])
 def test_the_token_for_batches_differs_from_the_operator_token(tmp_path, which):
     """Several machines know the token for batches. With another operator token, the small ledger is refused."""

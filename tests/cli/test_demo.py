@@ -51,6 +51,7 @@ def test_bad_parameters_are_one_clear_error(arguments, reason, tmp_path):
     assert result.stdout == ""
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["report.html", "surnames.parquet"])
 def test_existing_files_are_not_overwritten(name, tmp_path, monkeypatch):
     (tmp_path / name).write_text("mine")

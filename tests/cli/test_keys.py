@@ -160,6 +160,17 @@ def test_destroying_a_key_lists_waiting_reports(tmp_path, over):
     assert not (tmp_path / "none.db").exists()
 
 
+def test_the_store_of_a_destroyed_key_may_have_any_name(tmp_path, over):
+    with open_report_store(tmp_path / "a store.db") as store:
+        store.prepare(over.task)
+    for name in ("sqlite:///a%20store.db", "sqlite:///a store.db", "a store.db"):
+        asked = keys(tmp_path, "destroy", "1.key", "--task", "t.json", "--store", name)
+        assert "The store has 0 reports waiting" in asked.stdout
+    missing = keys(tmp_path, "destroy", "1.key", "--task", "t.json", "--store", "sqlite:///another%20store.db")
+    assert "there is no store another store.db" in missing.stderr
+    assert not (tmp_path / "another store.db").exists()
+
+
 def test_destroying_a_key_deletes_the_fingerprints_in_its_store(tmp_path, over):
     prints = np.arange(48, dtype=np.uint8).reshape(3, 16)
     with open_report_store(tmp_path / "s.db") as store:

@@ -217,6 +217,7 @@ def test_a_total_above_the_limit_is_reported(folder):
     assert json.loads(budget(folder, "--json").stdout)["total"]["over_limit"] is True
 
 
+@pytest.mark.slow
 def test_a_limit_for_decisions_by_results(folder):
     budget(folder, *LIMIT, "--by-results")
     run(folder)

@@ -23,6 +23,7 @@ def folder(tmp_path_factory):
     return path
 
 
+@pytest.mark.slow
 def test_values_and_a_file_of_values(folder):
     (folder / "values.txt").write_text("light\n\nsystem\ndark\n")
     for name in ("one.json", "one.parquet"):
@@ -47,6 +48,7 @@ def test_values_of_two_columns(folder):
     assert "must have 2 parts" in command("lookup", "two.json", "dark", cwd=folder).stderr
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("arguments", "code", "reason"),
     [

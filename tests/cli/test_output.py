@@ -130,6 +130,7 @@ def bars(text):
     return [sum(map(line.count, "█▒#.")) for line in text.splitlines() if re.search(r"^│ v\d", line)]
 
 
+@pytest.mark.slow
 def test_bars_of_a_heavy_tail_are_linear_too(capsys):
     """A million people hold one value, hundreds the others."""
     counts = {"v0": 10**6, **{f"v{at}": 100 + 39 * at for at in range(1, 41)}}

@@ -145,6 +145,7 @@ def test_any_number_of_values_can_be_planned(bins):
     assert plain["recommended_for_held_data"] == "hist"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("epsilon", ["1", "0.83"])
 def test_printed_errors_are_upper_bounds(epsilon):
     asked = ["--users", "54321", "--bins", "20000", "--epsilon", epsilon, "--delta", "1e-6"]
@@ -170,6 +171,7 @@ def test_a_budget_of_messages_is_kept():
     )
 
 
+@pytest.mark.slow
 def test_a_delta_above_one_over_people_is_a_warning():
     asked = ["plan", "--users", "1000", "--bins", "10", "--epsilon", "1"]
     result = command(*asked, "--delta", "0.01")
@@ -187,6 +189,7 @@ def test_too_few_honest_people_are_named():
     assert not re.search(r"- +- +- +-", shown)  # no table of dashes
 
 
+@pytest.mark.slow
 def test_a_plan_for_local_data():
     held = command("plan", *QUESTION, "--held").stdout
     assert tabled(held, "trust") == ["shuffler"] * 6 + ["curator"] * 2
@@ -233,6 +236,7 @@ def test_a_plan_for_several_values_of_each_person():
     )
 
 
+@pytest.mark.slow
 def test_hashed_values_where_messages_are_few():
     asked = ["plan", "--users", "1e6", "--bins", "1e6", *GUARANTEE, "--max-messages", "20"]
     shown = command(*asked).stdout

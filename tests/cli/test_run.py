@@ -62,6 +62,7 @@ def test_explain_prints_the_paragraphs(folder):
     assert "Details: --explain" not in result.stdout
 
 
+@pytest.mark.slow
 def test_json_and_evaluation(folder):
     result = command("run", "people.parquet", "--column", "page", *GUARANTEE, "--json", "--evaluate", cwd=folder)
     release = json.loads(result.stdout)
@@ -186,6 +187,7 @@ def test_a_value_outside_the_domain_is_refused_without_a_count(folder, tmp_path)
     assert not re.search(r"\d", result.stderr)
 
 
+@pytest.mark.slow
 def test_a_large_delta_is_a_warning(folder):
     result = command("run", "people.parquet", "--column", "page", "--epsilon", "1", "--delta", "0.01", cwd=folder)
     assert result.returncode == 0

@@ -41,6 +41,7 @@ def test_keys_for_all_rounds(folder):
     assert len(set(shown["public"])) == 2
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("shuffler", ["shuffler.keys", "shuffler.keys/public.txt"])
 def test_new_show_and_check(folder, shuffler):
     made = new(folder, shuffler=shuffler)

@@ -1,9 +1,10 @@
-"""`task new --edges` and `--choose-up-to`, and the answers of one person and of a crowd in commands."""
+"""`task new --edges`, `--range` and `--choose-up-to`, and the answers of one person and of a crowd in commands."""
 
 import json
 
 import pytest
 
+from shuffledp.cli.answers import edges_tip
 from shuffledp.cli.send import answer_of, split_choices
 from shuffledp.collect.crypto.keys import KeyPair
 from shuffledp.collect.simulation.people import SEPARATOR, Question
@@ -43,6 +44,36 @@ def test_a_task_for_numbers(tmp_path):
 
 
 @pytest.mark.slow
+def test_a_task_for_a_range(tmp_path):
+    made = new(tmp_path, "--range", "0:1000", "--protocol", "dummy-poisson", "--explain")
+    assert made.returncode == 0, made.stderr
+    assert "tip: the intervals of the median and the quantiles are about 4 times as narrow" in made.stderr
+    task = read_task(tmp_path / "t.json")
+    for words in ("whole numbers from 0 to 1,000, and the quantiles, such as the median", "up to all answers within ±"):
+        assert words in " ".join(made.stdout.split())
+    shown = json.loads(command("task", "show", "t.json", "--json", cwd=tmp_path).stdout)
+    assert shown["numbers"]["range_error"] == pytest.approx(task.range_plan.below)
+    assert (shown["numbers"]["edges"], shown["numbers"]["quantiles"]) == (None, [])
+    assert "the number of people up to any answer" in command("task", "show", "t.json", cwd=tmp_path).stdout
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("options", "tip"),
+    [
+        ({"numbers": (0, 123)}, None),
+        ({"numbers": (-500, 501)}, "about 4 times as narrow with --edges -500:501:1"),
+        ({"numbers": (0, 123), "protocol": "hashed"}, "no median and no quantiles; with --edges 0:123:1 it has them"),
+        ({"numbers": (0, 10**6), "protocol": "hashed"}, "with --edges and fewer, wider intervals it has them"),
+        ({}, None),
+    ],
+)
+def test_edges_are_recommended_where_a_range_gives_much_less(options, tip):
+    found = edges_tip(small_task(users=10_000, **options).task)
+    assert (found is None) if tip is None else tip in found
+
+
+@pytest.mark.slow
 def test_a_task_for_choices(tmp_path):
     made = new(tmp_path, "--domain", "tea,milk,beer", "--choose-up-to", "2")
     assert made.returncode == 0, made.stderr
@@ -64,6 +95,7 @@ def test_a_task_for_choices(tmp_path):
         (["--edges", "0,1", "--domain", "a,b"], "exactly one of"),
         (["--edges", "0,1", "--protocol", "hist"], "protocol must be ranges"),
         (["--domain", "a,b", "--quantiles", "0.5"], "--quantiles needs --edges"),
+        (["--range", "1:5", "--quantiles", "0.5"], "a task with --range shows the quantiles 5%, 25%, 50%, 75%, 95%"),
         (["--edges", "0,1", "--choose-up-to", "2"], "--choose-up-to needs --domain"),
         (["--range", "1:5", "--choose-up-to", "2"], "--choose-up-to needs --domain"),
         (["--domain", "a,b", "--choose-up-to", "3"], "at most the 2 answers, got 3"),
@@ -78,6 +110,7 @@ def test_wrong_options_are_one_clear_error(tmp_path, arguments, message):
     assert not (tmp_path / "t.json").exists()
 
 
+@pytest.mark.slow
 def test_one_person_gives_one_value_or_several_choices():
     one, several, number = small_task().task, small_task(most=2).task, small_task(protocol="ranges").task
     assert answer_of(["dark"], one) == "dark"

@@ -92,6 +92,47 @@ def test_the_admission_is_explained(folder, admission, words):
     assert words in new(folder, "--admission", admission, "--explain").stdout
 
 
+WHO = [
+    "--asker",
+    "Example University",
+    "--purpose",
+    "For a theme.",
+    "--contact",
+    "a@b.example",
+    "--language",
+    "de",
+]
+
+
+def test_who_asks(folder):
+    made = new(folder, *WHO)
+    assert made.returncode == 0, made.stderr
+    task = read_task(folder / "t.json")
+    assert (task.version, task.asker, task.purpose) == (2, "Example University", "For a theme.")
+    assert (task.contact, task.language) == ("a@b.example", "de")
+    for line in ("Asked by", "Example University", "Purpose", "Contact", "a@b.example"):
+        assert line in made.stdout
+    explained = command("task", "show", "t.json", "--explain", cwd=folder).stdout
+    assert "nothing in it proves this" in " ".join(explained.split())
+    assert json.loads(command("task", "show", "t.json", "--json", cwd=folder).stdout)["contact"] == "a@b.example"
+
+
+@pytest.mark.parametrize(
+    ("wrong", "says"),
+    [
+        (["--asker", ""], "asker must have 1 to 200 characters, got 0"),
+        (["--purpose", "a\nb"], "purpose must be one line of printable characters"),
+        (["--contact", "me"], "contact must be a mail address or an address with https://, got 'me'"),
+        (["--language", "german"], "language must be a tag such as de, pt-BR or zh-Hant (BCP 47), got 'german'"),
+    ],
+)
+def test_wrong_fields_about_who_asks(folder, wrong, says):
+    made = new(folder, *wrong)
+    assert made.returncode == 2
+    assert says in " ".join(made.stderr.split())
+    assert not (folder / "t.json").exists()
+
+
 def test_a_task_in_json(folder):
     made = json.loads(new(folder, "--json").stdout)
     task = read_task(folder / "t.json")
@@ -127,6 +168,7 @@ def test_what_a_report_costs(milliseconds, message):
     assert f"about 134 bytes on average, at most 464; about {message} on this machine" in words
 
 
+@pytest.mark.slow
 def test_numbers_from_one_to_the_other_both_included(folder):
     assert "whole numbers from 1 to 5" in new(folder, answers=("--range", "1:5")).stdout
     assert read_task(folder / "t.json").answers == AnswerRange(1, 6)
@@ -187,6 +229,7 @@ def test_keys_are_given_by_their_files_too(folder):
         (["--time-precision", "1m"], 2, "time_precision must be a length of time such as 30d"),
         (["--domain-at", "nowhere"], 2, "the address of the list of answers must be such as https://host:port"),
         (["--shuffler", "http://127.0.0.1:1"], 2, "shuffler must be an address and a public key"),
+        (["--shuffler", "http://me:secret@h"], 2, "=KEY, got http://...@h:"),
         (["--shuffler", "http://127.0.0.1:1=none.key"], 2, "a public key must be 64 hexadecimal digits or a"),
         (["--shuffler", f"http://127.0.0.1:9={KEYS[2].public}"], 2, "two servers of the task have the same key"),
         (["--shuffler", f"http://127.0.0.1:9={'0' * 64}"], 2, "the key of shuffler is no public key"),
@@ -211,6 +254,7 @@ def test_invalid_ranges(folder, text):
     assert "range must be two whole numbers such as 1:5" in result.stderr
 
 
+@pytest.mark.slow
 def test_a_task_is_not_overwritten_without_force(folder):
     new(folder)
     before = (folder / "t.json").read_bytes()

@@ -29,6 +29,7 @@ SURE = ["--beta", "1e-6"]
 """The noise is not seeded, so an assertion that something is no change fails with at most this probability."""
 
 
+@pytest.mark.slow
 def test_the_answer_the_table_and_a_page(folder):
     shown = command("trend", *FILES, *SURE, "--rounds", "12", "--out", "page.html", cwd=folder)
     assert shown.returncode == 0, shown.stderr
@@ -49,6 +50,7 @@ def test_a_page_is_written_despite_a_broken_pipe(folder):
     assert (folder / "piped.html").exists()
 
 
+@pytest.mark.slow
 def test_json_and_csv(folder):
     plain = json.loads(command("trend", *FILES, "--json", cwd=folder).stdout)
     assert plain["planned_rounds"] == 3

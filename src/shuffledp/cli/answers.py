@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -10,7 +11,7 @@ from shuffledp.cli.options import option, shortened, tasks_from_options, whole_n
 from shuffledp.errors import DataError, ParameterError
 
 if TYPE_CHECKING:
-    from shuffledp.collect.task import AnswerChoices, AnswerEdges
+    from shuffledp.collect.task import AnswerChoices, AnswerEdges, Task
     from shuffledp.collect.task.answers import Answers
 
 ANSWERS = "Answers"
@@ -47,9 +48,22 @@ def check_one_kind(**given: object) -> None:
 
 
 def check_answer_options(
-    *, edges: str | None, quantiles: str | None, choose_up_to: int | None, listed: bool, needs: str = "--domain"
+    *,
+    edges: str | None,
+    quantiles: str | None,
+    choose_up_to: int | None,
+    listed: bool,
+    range_: str | None = None,
+    needs: str = "--domain",
 ) -> None:
     """Refuse options that belong to another kind of answers; `needs` is the option that lists the answers."""
+    if quantiles is not None and range_ is not None:
+        from shuffledp.histogram.ordered_estimate import SHARES
+
+        usual = ", ".join(f"{100 * share:.4g}%" for share in SHARES)
+        raise ParameterError(
+            f"--quantiles needs --edges: a task with --range shows the quantiles {usual}, where its counts give any"
+        )
     if quantiles is not None and edges is None:
         raise ParameterError("--quantiles needs --edges: only numbers have quantiles")
     if choose_up_to is not None and not listed:
@@ -84,6 +98,27 @@ def number_answers(edges: str, quantiles: str | None) -> AnswerEdges:
 
     shares = [] if quantiles is None else sorted(set(parse_shares(quantiles)))
     return AnswerEdges(str(Edges(edges)), [decimal_text(share) for share in shares])
+
+
+def edges_tip(task: Task) -> str | None:
+    """Return the tip for a range whose release has no quantiles, or far wider ones than with edges."""
+    from shuffledp.collect.task import AnswerRange
+    from shuffledp.collect.task.answers import MOST_LISTED
+    from shuffledp.collect.task.new_task import gain_of_edges
+
+    gain = gain_of_edges(task)
+    if not isinstance(task.answers, AnswerRange) or gain < _WORTHWHILE:
+        return None
+    start, stop = task.answers.start, task.answers.stop
+    listed = task.answers.size + 2 <= MOST_LISTED
+    edges = f"--edges {start}:{stop}:1" if listed else "--edges and fewer, wider intervals"
+    if math.isinf(gain):
+        return f"a release of this task has no median and no quantiles; with {edges} it has them"
+    return f"the intervals of the median and the quantiles are about {gain:.0f} times as narrow with {edges}"
+
+
+_WORTHWHILE = 3.0
+"""The gain from which edges are worth their extra messages: about 500 numbers with epsilon 1."""
 
 
 def choice_answers(values: Sequence[str], most: int) -> AnswerChoices:

@@ -2,26 +2,44 @@
 
 from __future__ import annotations
 
+import inspect
 import os
 import sys
 from collections.abc import Callable
-from typing import Annotated, Any
+from typing import Annotated, Any, NoReturn
 
 import typer
 from typer.core import TyperCommand, TyperGroup
 
 from shuffledp import __version__
-from shuffledp.cli import batch, data, keys, plan, research, send, separate, series, servers, tasks, up
+from shuffledp.cli import (
+    administer,
+    batch,
+    data,
+    deploy,
+    keys,
+    plan,
+    research,
+    send,
+    separate,
+    series,
+    servers,
+    tasks,
+    up,
+    was_interrupted,
+)
 from shuffledp.cli import budget as own_budget
 from shuffledp.cli import ledger as ledgers
 from shuffledp.cli import lookup as looking_up
 from shuffledp.cli import trend as over_time
+from shuffledp.cli.config import in_file, note_file
 from shuffledp.cli.options import CommandGroup, with_names
 from shuffledp.errors import (
     AnswerBudgetError,
     BrokenPromiseError,
     DataError,
     MissingExtraError,
+    ParameterError,
     ShuffledpError,
     UnreachableError,
 )
@@ -44,13 +62,15 @@ COMMANDS: dict[str, tuple[Callable[..., Any], str]] = {
 
 COLLECTION: dict[str, tuple[Callable[..., Any], str] | CommandGroup] = {
     "up": (up.up, up.EXAMPLE),
-    "task": CommandGroup(tasks.TASK.help, {**tasks.TASK.commands, "series": series.SERIES}),
+    "task": CommandGroup(tasks.TASK.help, {**tasks.TASK.commands, **administer.COMMANDS, "series": series.SERIES}),
     "keys": keys.KEYS,
     "send": (send.send, send.SEND_EXAMPLE),
     "budget": (own_budget.budget, own_budget.EXAMPLE),
     "crowd": (send.crowd, send.CROWD_EXAMPLE),
     "shuffler": (servers.shuffler, servers.SHUFFLER_EXAMPLE),
     "analyzer": (servers.analyzer, servers.ANALYZER_EXAMPLE),
+    "deploy": deploy.DEPLOY,
+    "health": (servers.health, servers.HEALTH_EXAMPLE),
     "mix": (batch.mix, batch.MIX_EXAMPLE),
     "count": (batch.count, batch.COUNT_EXAMPLE),
 }
@@ -102,7 +122,20 @@ class Command(TyperCommand):
             names.insert(0, at.info_name)
             at = at.parent
         ctx.meta[_NAME] = " ".join(names)
-        return super().invoke(ctx)
+        try:
+            return super().invoke(ctx)
+        except ParameterError as error:
+            note_file(ctx, error)
+            raise
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Parse options; an error about one of a file of --config names the file."""
+        try:
+            return super().parse_args(ctx, args)
+        except typer.BadParameter as error:
+            if (named := in_file(ctx, error)) is not None:
+                raise named from None
+            raise
 
 
 class Group(TyperGroup):
@@ -134,25 +167,36 @@ class Commands(Group):
             if sys.stdout is not None:
                 sys.stdout.flush()
             return result
-        except BrokenPipeError:
+        except KeyboardInterrupt as error:
+            _end_interrupted(error)
+        except (ShuffledpError, ImportError, OSError) as error:
+            if was_interrupted():
+                _end_interrupted(error)
+            _end(ctx, error)
+
+
+def _end_interrupted(error: BaseException) -> NoReturn:
+    print("interrupted", *_notes(error), sep=": ", file=sys.stderr)
+    raise typer.Exit(130) from None
+
+
+def _end(ctx: Any, error: ShuffledpError | ImportError | OSError) -> NoReturn:
+    """Print what is wrong and end the command."""
+    match error:
+        case ShuffledpError():
+            code, message = _code(error), str(error)
+        case ModuleNotFoundError(name=name) if name in _COLLECTING:
+            code, message = 1, str(MissingExtraError(name, extra="collect"))
+        case ImportError():
+            raise error
+        case BrokenPipeError():
             _discard_stdout()
             raise typer.Exit(_BROKEN_PIPE) from None
-        except OSError as error:
-            message = f"shuffledp {_name(ctx)}: cannot write to stdout: {error.strerror}"
-            print(message, *_notes(error), sep="; ", file=sys.stderr)
+        case OSError():
             _discard_stdout()
-            raise typer.Exit(3) from None
-        except KeyboardInterrupt as error:
-            print("interrupted", *_notes(error), sep=": ", file=sys.stderr)
-            raise typer.Exit(130) from None
-        except ShuffledpError as error:
-            print(f"shuffledp {_name(ctx)}: {error}", *_notes(error), sep="; ", file=sys.stderr)
-            raise typer.Exit(_code(error)) from None
-        except ModuleNotFoundError as error:
-            if error.name not in _COLLECTING:
-                raise
-            print(f"shuffledp {_name(ctx)}: {MissingExtraError(error.name, extra='collect')}", file=sys.stderr)
-            raise typer.Exit(1) from None
+            code, message = 3, f"cannot write to stdout: {error.strerror}"
+    print(f"shuffledp {_name(ctx)}: {message}", *_notes(error), sep="; ", file=sys.stderr)
+    raise typer.Exit(code) from None
 
 
 def _name(ctx: Any) -> str:
@@ -189,7 +233,13 @@ def _add(
         to.add_typer(group, name=name, rich_help_panel=panel)
     else:
         function, example = command
-        to.command(name, cls=Command, epilog=_example(example), rich_help_panel=panel)(function)
+        text = _in_paragraphs(inspect.getdoc(function) or "")
+        to.command(name, cls=Command, help=text, epilog=_example(example), rich_help_panel=panel)(function)
+
+
+def _in_paragraphs(text: str) -> str:
+    """Join the lines of each paragraph: typer would keep the line breaks of all but the first."""
+    return "\n\n".join(" ".join(paragraph.split()) for paragraph in text.split("\n\n"))
 
 
 def _example(text: str) -> str:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from shuffledp.cli import options as given
-from shuffledp.cli.options import CommandGroup, flag, option, whole_number
+from shuffledp.cli.options import CommandGroup, flag, option, refuse_link, whole_number
 from shuffledp.cli.output import note_written, print_json, print_sentence
 from shuffledp.errors import ParameterError
 from shuffledp.formatting import counted
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from shuffledp.collect.crypto.keys import KeyPair
     from shuffledp.collect.store import ReportStore, TallyStore
-    from shuffledp.collect.task import Task
+    from shuffledp.collect.task import Series, Task
 
 _MOST_TOKENS = 10_000_000
 """Half a gigabyte."""
@@ -80,10 +80,10 @@ def _new_keys(folder: Path, number: int, *, json: bool) -> None:
 
 
 def token(out: Out, json: given.Json = False) -> None:
-    """Create a token for the next server or for the operator of a console, and print its SHA-256.
+    """Create a token for the next server or for an operator, and print its SHA-256.
 
-    Start a shuffler with the SHA-256 and --next, and the server that pulls its batches with the file and --token. Start
-    an analyzer with the SHA-256 and --operator; the file is then the sign-in to its console.
+    Start a shuffler with the SHA-256 and --next, and the server that pulls its batches with the file and --token. For
+    an operator, start either server with the SHA-256 and --operator.
     """
     from shuffledp.collect.crypto.keys import write_secret
     from shuffledp.collect.server.auth import hash_of, new_token
@@ -101,30 +101,79 @@ def tokens(
     number: Annotated[int, option("NUMBER", "Number of tokens.", parser=whole_number)],
     out: Annotated[Path, option("FILE", "The tokens to distribute, one per line; never overwritten.")],
     hashes: Annotated[Path, option("FILE", "Their SHA-256, one per line, for the shuffler.")],
+    links: Annotated[
+        Path | None, option("FILE", "Invitation links with the tokens, one per line; never overwritten.")
+    ] = None,
+    task: Annotated[Path | None, option("FILE", "The task or series that --links invites to.")] = None,
     force: Annotated[bool, flag("--force", "Overwrite the file of hashes.")] = False,
 ) -> None:
-    """Create one-time tokens for a task with --admission tokens.
+    """Create one-time tokens for a task with --admission tokens, and links to its survey page that contain them.
 
-    Each token admits one report. The shuffler needs the hashes only. Do not record who receives which token.
+    Each token admits one report. The shuffler needs the hashes only. Do not record who receives which token or link.
     """
     from shuffledp.atomic_file import check_folder, write_whole
     from shuffledp.cli.options import keep_existing, refuse_repeated
+    from shuffledp.collect.client.invitation import invitation_link
     from shuffledp.collect.crypto.keys import refuse_existing_secret, write_secret
-    from shuffledp.collect.server.auth import hash_of, new_token
+    from shuffledp.collect.server.auth import new_token, sorted_hashes
 
     if not 1 <= number <= _MOST_TOKENS:
         raise ParameterError(f"number must be from 1 to {_MOST_TOKENS:,}, got {number}")
     _refuse_folder(out)
-    refuse_repeated([out, hashes])
-    refuse_existing_secret(out)
+    files = [out] if links is None else [out, links]
+    refuse_repeated([*files, hashes])
+    for file in files:
+        refuse_existing_secret(file)
+        check_folder(file)
+    invited = _invited(task, links)
     keep_existing([hashes], force=force)
     check_folder(hashes)
     made = [new_token() for _ in range(number)]
     note_written(write_secret(out, "\n".join(made)))
-    # sorted, so that the position of a hash does not reveal that of its token
-    ordered = sorted(hash_of(one).hex() for one in made)
-    write_whole(hashes, ("\n".join(ordered) + "\n").encode())
+    if links is not None and invited is not None:
+        note_written(write_secret(links, "\n".join(invitation_link(invited, one) for one in made)))
+    write_whole(hashes, sorted_hashes(made).encode())
     note_written(hashes)
+
+
+def _invited(task: Path | None, links: Path | None) -> Task | Series | None:
+    """The task or series with tokens that links invite to."""
+    from shuffledp.collect.task import read_task_or_series
+
+    if (task is None) != (links is None):
+        raise ParameterError("--links and --task must be given together: a link leads to the survey page of a task")
+    if links is None or task is None:
+        return None
+    _refuse_folder(links)
+    asked = read_task_or_series(task)
+    if asked.admission != "tokens":
+        raise ParameterError(f"task must have the admission tokens, got {asked.admission}: {task}")
+    return asked
+
+
+def link(
+    task: Annotated[Path, option("FILE", "The task or series.")],
+    admission: Annotated[Path, option("FILE", "Its secret.")],
+    out: Out,
+) -> None:
+    """Write an invitation link for everybody: the survey page of a task with its secret in the fragment.
+
+    Browsers do not send the fragment to any server. Links with one-time tokens are written by
+    `shuffledp keys tokens --links`.
+    """
+    from shuffledp.collect.client.invitation import invitation_link
+    from shuffledp.collect.crypto.keys import read_word, write_secret
+    from shuffledp.collect.task import read_task_or_series
+
+    refuse_link(admission, "--admission", "a file with the secret")
+    _refuse_folder(out)
+    asked = read_task_or_series(task)
+    if asked.admission == "tokens":
+        raise ParameterError(
+            "task must have the admission secret, got tokens: `shuffledp keys tokens --links` writes a link with each "
+            "token"
+        )
+    note_written(write_secret(out, invitation_link(asked, read_word(admission))))
 
 
 def destroy(
@@ -211,10 +260,10 @@ def _were(number: int) -> str:
 
 def _open_store(task: Task, pair: KeyPair, store: str) -> ReportStore | TallyStore:
     """Open the store of the server that has this key."""
-    from shuffledp.collect.store import open_report_store, open_tally_store
+    from shuffledp.collect.store import open_report_store, open_tally_store, store_file
 
-    path = Path(store.removeprefix("sqlite:///"))
-    if "://" not in str(path) and not path.exists():  # opening would create it
+    path = store_file(store)
+    if path is not None and not path.exists():  # opening would create it
         raise ParameterError(f"there is no store {path}")
     return open_tally_store(store) if pair.public == task.analyzer.key else open_report_store(store)
 
@@ -239,6 +288,7 @@ KEYS = CommandGroup(
         "new": (new_key, "shuffledp keys new --out shuffler.key"),
         "token": (token, "shuffledp keys token --out analyzer.token"),
         "tokens": (tokens, "shuffledp keys tokens --number 10000 --out tokens.txt --hashes hashes.txt"),
+        "link": (link, "shuffledp keys link --task theme.task.json --admission secret.token \\\n--out link.txt"),
         "destroy": (destroy, "shuffledp keys destroy shuffler.key --task theme.task.json --yes"),
     },
 )

@@ -363,6 +363,12 @@ def text_choices(
     )
 
 
+def refuse_link(file: Path | None, name: str, what: str) -> None:
+    """Refuse a link in place of the file of an option, without showing it: it is a secret."""
+    if file is not None and re.search(r"^https?:/|#token=", str(file), flags=re.IGNORECASE):
+        raise ParameterError(f"{name} must be {what}, got a link")
+
+
 def check_ledger(path: Path | None) -> None:
     """Refuse a ledger that does not exist, with the command that creates it."""
     if path is not None and not path.exists():

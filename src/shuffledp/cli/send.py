@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from shuffledp.cli import options as given
-from shuffledp.cli.options import flag, option, parse_pair, shortened, whole_number
+from shuffledp.cli.options import flag, option, parse_pair, refuse_link, shortened, whole_number
 from shuffledp.cli.output import (
     failures_in_json,
     new_table,
@@ -27,13 +27,16 @@ from shuffledp.jsonable import plain
 if TYPE_CHECKING:
     from shuffledp.collect import Client, CrowdResult, Receipt
     from shuffledp.collect.client.budget import BudgetUse
+    from shuffledp.collect.client.invitation import Invitation
     from shuffledp.collect.task import Task
 
 SEND_EXAMPLE = "shuffledp send --task theme.task.json --value dark"
 
 
 def send(
-    task: Annotated[Path, option("FILE", "The task.")],
+    task: Annotated[
+        Path | None, option("FILE", "The task; with --invitation it is fetched from the server of the link.")
+    ] = None,
     value: Annotated[
         list[str] | None,
         option("ANSWER", "Your answer, or one of your choices; - reads from standard input, hidden from others."),
@@ -45,6 +48,10 @@ def send(
     ] = None,
     pin: Annotated[str | None, option("ID", "The expected task id; another task is refused.")] = None,
     admission: Annotated[Path | None, option("FILE", "The secret or one-time token, if the task requires one.")] = None,
+    invitation: Annotated[
+        Path | None,
+        option("FILE", "A file with your invitation link, which has the token; - reads it from standard input."),
+    ] = None,
     journal: Annotated[
         Path | None, option("FOLDER", "A private folder that records your reports, so that you answer once.")
     ] = None,
@@ -63,6 +70,7 @@ def send(
 
     FILE may also be a series: then the round that is open now is answered,
     and the guarantee covers all rounds together.
+    With --invitation the task is fetched, and must have the id in the link.
     The guarantee is verified first, and a false one is refused.
     A report that could not be sent is stored, and the same command sends the
     same bytes again, whatever the answer is then. An answer that the task
@@ -82,13 +90,22 @@ def send(
     from shuffledp.explain.task import protection
 
     with failures_in_json(json, state="failed"):
+        refuse_link(invitation, "--invitation", "a file with the link, or - for standard input")
+        refuse_link(admission, "--admission", "a file with the secret or token")
         values = _values(value or [], none=none)
+        if invitation is not None and str(invitation) == "-" and values == ["-"]:
+            raise ParameterError("--invitation - and --value - cannot both read standard input: use a file for one")
+        link = None if invitation is None else _invitation(invitation, admission)
+        if task is None and link is None:
+            raise ParameterError("give a task with --task, or a link with --invitation")
+        given_task = task if task is not None else None if link is None else link.fetch()
+        assert given_task is not None
         client = Client(
-            task,
+            given_task,
             at_most=None if at_most is None else parse_pair("at_most", at_most),
-            pin=pin,
+            pin=_pin(pin, link),
             journal=journal,
-            admission=None if admission is None else read_word(admission),
+            admission=link.admission if link is not None else None if admission is None else read_word(admission),
             budget=None if budget is None else parse_pair("budget", budget),
             by_results=by_results,
         )
@@ -106,6 +123,33 @@ def send(
         print_json({"task": client.task.name, **plain(receipt), "budget": None if use is None else _used(use)})
     else:
         _show_receipt(client, receipt)
+
+
+def _invitation(file: Path, admission: Path | None) -> Invitation:
+    """The link in a file, or in the first line of standard input: on the command line other users could see it."""
+    from shuffledp.collect.client.invitation import Invitation
+    from shuffledp.collect.crypto.keys import read_secret
+
+    if admission is not None:
+        raise ParameterError("give either --admission or --invitation, not both")
+    if str(file) == "-":
+        return Invitation.read(sys.stdin.readline())
+    links = [line for line in read_secret(file).splitlines() if line.strip()]
+    if not links:
+        raise ParameterError(f"--invitation must be a file with one link, got {file}, which is empty")
+    if len(links) > 1:
+        raise ParameterError(
+            f"--invitation must be a file with one link, got {counted(len(links), 'line')} in {file}: each person gets "
+            "one line, for example the first with `head -n 1 FILE | shuffledp send --invitation -`"
+        )
+    return Invitation.read(links[0])
+
+
+def _pin(pin: str | None, link: Invitation | None) -> str | None:
+    """The id that the task must have: a link names it, too."""
+    if pin is not None and link is not None and pin.strip().lower() != link.id:
+        raise ParameterError(f"--pin must be the id in the invitation, {link.id}, got {shortened(pin)}")
+    return pin if link is None else link.id
 
 
 def _together(client: Client) -> str:
@@ -156,12 +200,16 @@ def answer_of(values: Sequence[str], task: Task) -> Any:
 
 
 def _show_receipt(client: Client, receipt: Receipt) -> None:
+    from shuffledp.explain.task import clock_note
+
     if receipt.state == "already sent":
         asked = "task" if client.series is None else "round"
         print_sentence(f"You have already answered this {asked}. Nothing was sent, and this answer was not used.")
         return
     whose = "Your earlier report" if receipt.made_before else "Your report"
     print_sentence(f"{whose} was accepted: {receipt.bytes:,} bytes, in {receipt.milliseconds:,.0f} ms.")
+    if receipt.clock_ahead is not None:
+        print_note(clock_note(receipt.clock_ahead))
     if receipt.made_before:
         print_sentence("The answer that you gave now was not used: a second randomized answer would weaken privacy.")
     promise, asked = client.promise, "task" if client.series is None else "series"
@@ -237,6 +285,7 @@ def crowd(
     from shuffledp.collect.task import read_task_or_series
     from shuffledp.data import find_files
 
+    refuse_link(admission, "--admission", "a file with the secret or tokens")
     everything = read_task_or_series(task)
     checked(everything)
     asked = open_task(everything)

@@ -16,6 +16,7 @@ from shuffledp.cli.answers import (
     answers_of,
     check_answer_options,
     check_one_kind,
+    edges_tip,
 )
 from shuffledp.cli.options import (
     CommandGroup,
@@ -41,8 +42,12 @@ from shuffledp.cli.tasks import (
     SERVERS,
     TIME,
     Admitted,
+    Asker,
+    Contact,
     File,
     HonestUsers,
+    Language,
+    Purpose,
     TaskProtocol,
     admission_of,
     place_of,
@@ -88,6 +93,10 @@ def new_series(
     width: given.Width = None,
     honest_users: HonestUsers = None,
     admission: Admitted = "anybody",
+    asker: Asker = None,
+    purpose: Purpose = None,
+    contact: Contact = None,
+    language: Language = None,
     opens: Annotated[
         str, option("TIME", "Start of the first round: a time in UTC, or a length of time from now.", panel=TIME)
     ] = "now",
@@ -119,7 +128,11 @@ def new_series(
     choices = text_choices(free_text, alphabet=alphabet, pieces=pieces, normalise=normalise, levels=levels, width=width)
     check_one_kind(domain=domain, range=range_, edges=edges, free_text=free_text)
     check_answer_options(
-        edges=edges, quantiles=quantiles, choose_up_to=choose_up_to, listed=domain is not None and domain_at is None
+        edges=edges,
+        quantiles=quantiles,
+        choose_up_to=choose_up_to,
+        listed=domain is not None and domain_at is None,
+        range_=range_,
     )
     precision = None if time_precision is None else length_of(time_precision, name="time_precision")
     people = {"users": users, "honest_users": honest_users}
@@ -151,6 +164,10 @@ def new_series(
             protocol=protocol,
             time_precision=None if precision is None else int(precision.total_seconds()),
             admission=admission_of(admission),
+            asker=asker,
+            purpose=purpose,
+            contact=contact,
+            language=language,
             progress=progress,
         )
     write_whole(out, made.to_json().encode())
@@ -159,6 +176,8 @@ def new_series(
         print_note("note: destroy the key of a round when the round is over and released")
     else:
         print_note("note: use the keys for this series only, and destroy them when it is over")
+    if (tip := edges_tip(made.task(1))) is not None:
+        print_note(f"tip: {tip}")
     _show(made, explain=explain, json=json)
 
 

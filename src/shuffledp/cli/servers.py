@@ -1,14 +1,23 @@
-"""The servers of a collection: `shuffledp shuffler` and `shuffledp analyzer`."""
+"""The servers of a collection: `shuffledp shuffler`, `shuffledp analyzer`, and `shuffledp health`, which asks one."""
 
 from __future__ import annotations
 
+from collections import defaultdict
+from contextlib import ExitStack
 from functools import partial
+from http import HTTPStatus
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
+from urllib.parse import urlsplit
+
+import typer
 
 from shuffledp.cli import options as given
+from shuffledp.cli.config import Config
 from shuffledp.cli.options import RESULT, flag, option, whole_number
-from shuffledp.errors import ParameterError
+from shuffledp.cli.output import print_json, print_note, print_sentence
+from shuffledp.errors import DataError, ParameterError, UnreachableError
+from shuffledp.formatting import shown, shown_address
 
 if TYPE_CHECKING:
     from shuffledp.collect.server.run import Certificate
@@ -16,7 +25,10 @@ if TYPE_CHECKING:
 
 NETWORK = "Network"
 
-Tasks = Annotated[list[Path], option("FILE", "A task to serve; may be repeated.", name="--task")]
+Tasks = Annotated[
+    list[Path] | None,
+    option("FILE", "A task to serve, or a folder of tasks; may be repeated.", name="--task"),
+]
 Port = Annotated[int, option("NUMBER", "Port to listen on; 0 for any, which is logged.", parser=whole_number)]
 Host = Annotated[str, option("ADDRESS", "Address to listen on; 0.0.0.0 for all interfaces.", panel=NETWORK)]
 CertificateFile = Annotated[
@@ -45,12 +57,13 @@ _ADMISSION, _SHUFFLER_CHAIN = "Admission", "Previous and next server"
 
 
 def shuffler(
-    task: Tasks,
     key: Annotated[
-        list[Path], option("FILE", "Private key of this shuffler for a task; may be repeated.", name="--key")
+        list[Path],
+        option("FILE", "Private key of this shuffler for a task, or a folder of keys; may be repeated.", name="--key"),
     ],
     store: Annotated[str, option("URL", "Store of reports: a file (SQLite), or postgresql://...")],
     port: Port,
+    task: Tasks = None,
     next: Annotated[
         list[str] | None,
         option("HASH", "SHA-256 of the token of the next server; may be repeated.", panel=_SHUFFLER_CHAIN),
@@ -70,6 +83,10 @@ def shuffler(
         Path | None,
         option("FILE", "SHA-256 of the one-time tokens, one per line, if required.", panel=_ADMISSION),
     ] = None,
+    operator: Annotated[
+        list[str] | None,
+        option("HASH", "SHA-256 of a token to manage tasks at /operator or with `shuffledp task`; may be repeated."),
+    ] = None,
     page: Annotated[
         bool,
         flag("--page", "Serve the survey page at /.", panel=NETWORK),
@@ -82,23 +99,25 @@ def shuffler(
         float | None,
         option("NUMBER", "The most reports per second; default: no limit.", panel=NETWORK),
     ] = None,
+    config: Config = None,
 ) -> None:
     """Run a shuffler: accept reports, mix them in batches, and forward them.
 
     The key determines the position in the chain. The first shuffler accepts
     reports; a later one pulls batches from the previous one. A report is
     acknowledged after it is on disk, and incomplete batches are never
-    forwarded. SIGTERM or Ctrl-C stops it gracefully. Logs are JSON lines on
-    stderr without personal data.
+    forwarded. With --operator, the page /operator and `shuffledp task add` add
+    tasks while it runs, and --task is not needed. SIGTERM or Ctrl-C stops it
+    gracefully. Logs are JSON lines on stderr without personal data.
     """
-    from shuffledp.collect.server.run import serve
+    from shuffledp.collect.server.run import serve, shared_folder
     from shuffledp.collect.shuffler.app import app_from
     from shuffledp.collect.shuffler.settings import Settings
 
     tls = certificate_of(certificate, certificate_key)
     read_settings = partial(
         Settings.read,
-        task=task,
+        task=task or (),
         key=key,
         store=store,
         next=next or (),
@@ -109,9 +128,13 @@ def shuffler(
         workers=workers,
         most_per_second=most_per_second,
         page=page,
+        operator=operator or (),
     )
     read_settings().check()
-    serve(partial(app_from, read_settings), port=port, host=host, workers=workers, certificate=tls)
+    with ExitStack() as folders:  # one process keeps the sessions of operators in its memory
+        shared = folders.enter_context(shared_folder()) / "sessions" if operator and workers > 1 else None
+        make_app = partial(app_from, partial(read_settings, sessions=shared))
+        serve(make_app, port=port, host=host, workers=workers, certificate=tls)
 
 
 ANALYZER_EXAMPLE = r"""
@@ -123,18 +146,21 @@ _ANALYZER_CHAIN = "Previous server"
 
 
 def analyzer(
-    task: Tasks,
     store: Annotated[str, option("URL", "Store of tallies and releases: a file (SQLite), or postgresql://...")],
     port: Port,
     ledger: Annotated[Path, option("FILE", "The ledger; each task is entered once, before its first release.")],
+    task: Tasks = None,
     key: Annotated[
         list[Path] | None,
-        option("FILE", "Private key of the analyzer for a task; may be repeated. Without it, old releases are shown."),
+        option(
+            "FILE",
+            "Private key of the analyzer for a task, or a folder; may be repeated. Without it, old releases are shown.",
+        ),
     ] = None,
     token: Annotated[Path | None, option("FILE", "The token for the last shuffler.")] = None,
     operator: Annotated[
         list[str] | None,
-        option("HASH", "SHA-256 of a token to sign in to the console; may be repeated."),
+        option("HASH", "SHA-256 of a token to sign in to the console and to add tasks; may be repeated."),
     ] = None,
     upstream: Annotated[
         str | None, option("URL", "The last shuffler, if not at its address in the task.", panel=_ANALYZER_CHAIN)
@@ -154,6 +180,7 @@ def analyzer(
     host: Host = "127.0.0.1",
     certificate: CertificateFile = None,
     certificate_key: CertificateKey = None,
+    config: Config = None,
 ) -> None:
     """Run an analyzer: pull batches from the last shuffler, count them, and publish histograms.
 
@@ -161,8 +188,8 @@ def analyzer(
     few messages are refused, because their noise is incomplete. Each task is
     entered in the ledger once, before its first release. The console at /
     shows the releases to everyone and, with --operator, the state of the
-    servers to its operator. SIGTERM or Ctrl-C stops it gracefully. Logs are
-    JSON lines on stderr without personal data.
+    servers to its operator, who can add tasks there. SIGTERM or Ctrl-C stops
+    it gracefully. Logs are JSON lines on stderr without personal data.
     """
     from shuffledp.collect.analyzer.app import app_from
     from shuffledp.collect.analyzer.settings import Settings
@@ -171,7 +198,7 @@ def analyzer(
     tls = certificate_of(certificate, certificate_key)
     read_settings = partial(
         Settings.read,
-        task=task,
+        task=task or (),
         key=key or (),
         store=store,
         ledger=ledger,
@@ -185,3 +212,83 @@ def analyzer(
     )
     read_settings().check()
     serve(partial(app_from, read_settings), port=port, host=host, certificate=tls)
+
+
+HEALTH_EXAMPLE = "shuffledp health http://127.0.0.1:8000"
+
+_SECONDS = 10.0
+"""Longer than a store takes to answer on a busy machine."""
+
+_LONGEST_TEXT = 400
+"""Characters of a server's sentence that are printed."""
+
+
+def health(
+    url: Annotated[str, typer.Argument(metavar="URL", show_default=False, hidden=True)],
+    json: given.Json = False,
+) -> None:
+    """Ask a server whether it works, for the health check of a container.
+
+    URL is the address of a shuffler or an analyzer inside its network, such as
+    http://127.0.0.1:8000. Problems of tasks are printed. Exit codes: 0 it
+    answers requests; 3 it does not; 5 it cannot be reached.
+    """
+    import httpx
+
+    from shuffledp.collect.reaching import certificates, check_server_address, why_unreachable
+
+    check_server_address(url, "URL")
+    parts = urlsplit(url)
+    if parts.query or parts.fragment:
+        raise _no_address(url)
+    try:
+        answer = httpx.get(f"{url.rstrip('/')}/health", timeout=_SECONDS, trust_env=False, verify=certificates())
+    except httpx.InvalidURL:
+        raise ParameterError(f"URL must be an address such as https://host:port, got {shown(url)}") from None
+    except httpx.HTTPError as error:
+        raise UnreachableError(f"{url} cannot be reached: {why_unreachable(error)}") from None
+    if answer.status_code == HTTPStatus.NOT_FOUND and parts.path.strip("/"):  # behind a proxy, a path may be right
+        raise _no_address(url)
+    try:
+        content = answer.json()
+    except (ValueError, RecursionError):
+        raise DataError(f"{url} is no server of shuffledp: its answer is not JSON") from None
+    if not _is_health(content, working=answer.is_success):
+        raise DataError(f"{url} is no server of shuffledp: its answer is not about its health")
+    if json:
+        print_json(content)
+    reason, detail = content.get("reason"), content.get("detail")
+    if not answer.is_success:
+        if not json:
+            _print_problems(content)
+        told = detail or reason or f"status {answer.status_code}"
+        raise DataError(f"{url} does not work: {shown(told, width=_LONGEST_TEXT)}")
+    if not json:
+        print_sentence(shown(content["state"]) + ("" if reason is None else f": {shown(reason)}"))
+        _print_problems(content)
+
+
+def _no_address(url: str) -> ParameterError:
+    return ParameterError(f"URL must be the address of a server without a path, got {shown_address(url)}")
+
+
+def _print_problems(content: dict[str, Any]) -> None:
+    """Print the problems of tasks; one that several tasks have once, with their number."""
+    tasks = defaultdict[str, list[str]](list)
+    for task, problems in content.get("problems", {}).items():
+        for problem in dict.fromkeys(problems):
+            tasks[problem].append(task)
+    for problem, having in tasks.items():
+        text = shown(problem, width=_LONGEST_TEXT)
+        print_note(f"{shown(having[0][:16])}: {text}" if len(having) == 1 else f"{text} ({len(having):,} tasks)")
+
+
+def _is_health(content: Any, *, working: bool) -> bool:
+    """Whether an answer has the types of a server's health: a server that works says its state."""
+    if not isinstance(content, dict) or (working and not isinstance(content.get("state"), str)):
+        return False
+    problems = content.get("problems", {})
+    return all(isinstance(content.get(name), str | None) for name in ("reason", "detail")) and (
+        isinstance(problems, dict)
+        and all(isinstance(each, list) and all(isinstance(text, str) for text in each) for each in problems.values())
+    )

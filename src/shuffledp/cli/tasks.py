@@ -19,6 +19,7 @@ from shuffledp.cli.answers import (
     answers_of,
     check_answer_options,
     check_one_kind,
+    edges_tip,
 )
 from shuffledp.cli.options import (
     CommandGroup,
@@ -40,6 +41,7 @@ from shuffledp.cli.output import (
     print_title,
 )
 from shuffledp.errors import BrokenPromiseError, DataError, ParameterError
+from shuffledp.formatting import shown_address
 
 if TYPE_CHECKING:
     from shuffledp.cli.text_tasks import Confirmation
@@ -47,7 +49,7 @@ if TYPE_CHECKING:
     from shuffledp.collect.task.answers import Answers
     from shuffledp.collect.task.task import Admission
 
-PEOPLE, SERVERS, TIME = "People", "Servers", "Time"
+PEOPLE, ASKED_BY, SERVERS, TIME = "People", "Asked by", "Servers", "Time"
 ADMISSIONS = ("anybody", "secret", "tokens")
 
 File = Annotated[Path, typer.Argument(metavar="FILE", show_default=False, hidden=True)]
@@ -61,6 +63,12 @@ HonestUsers = Annotated[
     ),
 ]
 Admitted = Annotated[str, option("|".join(ADMISSIONS), "Who may send a report.", panel=PEOPLE)]
+Asker = Annotated[str | None, option("NAME", "Who asks: the name of the organisation.", panel=ASKED_BY)]
+Purpose = Annotated[str | None, option("WORDS", "What the counts are for.", panel=ASKED_BY)]
+Contact = Annotated[str | None, option("ADDRESS", "A mail address, or a page with https://.", panel=ASKED_BY)]
+Language = Annotated[
+    str | None, option("TAG", "The language of the question, such as de or pt-BR (BCP 47).", panel=ASKED_BY)
+]
 TaskProtocol = Annotated[str | None, option("NAME", "Default: chosen by error and messages.", panel=given.PROTOCOL)]
 
 
@@ -97,6 +105,10 @@ def new_task(
     ] = None,
     honest_users: HonestUsers = None,
     admission: Admitted = "anybody",
+    asker: Asker = None,
+    purpose: Purpose = None,
+    contact: Contact = None,
+    language: Language = None,
     opens: Annotated[str, option("TIME", "Start: a time in UTC, or a length of time from now.", panel=TIME)] = "now",
     closes: Annotated[
         str, option("TIME", "End: a time in UTC, or a length of time after the start.", panel=TIME)
@@ -129,7 +141,11 @@ def new_task(
     choices = text_choices(free_text, alphabet=alphabet, pieces=pieces, normalise=normalise, levels=levels, width=width)
     check_one_kind(domain=domain, range=range_, edges=edges, free_text=free_text, answers_from=answers_from)
     check_answer_options(
-        edges=edges, quantiles=quantiles, choose_up_to=choose_up_to, listed=domain is not None and domain_at is None
+        edges=edges,
+        quantiles=quantiles,
+        choose_up_to=choose_up_to,
+        listed=domain is not None and domain_at is None,
+        range_=range_,
     )
     if confirm is not None and choices is None:
         raise ParameterError("--confirm needs --free-text: a second task counts the texts that the first one finds")
@@ -166,11 +182,17 @@ def new_task(
             protocol=protocol,
             time_precision=int(length_of(time_precision, name="time_precision").total_seconds()),
             admission=admission_of(admission),
+            asker=asker,
+            purpose=purpose,
+            contact=contact,
+            language=language,
             progress=progress,
         )
     write_whole(out, made.to_json().encode())
     note_written(out)
     print_note("note: use the keys for this task only, and destroy them when it is over")
+    if (tip := edges_tip(made)) is not None:
+        print_note(f"tip: {tip}")
     more = confirmation(made, split) if split else None if first is None else second_task(made, first)
     _show(made, explain=explain, json=json, more=more)
 
@@ -246,7 +268,7 @@ def place_of(name: str, text: str) -> Place:
     address, equals, key = text.partition("=")
     if not equals or not key:
         raise ParameterError(
-            f"{name} must be an address and a public key, such as https://host:8000=KEY, got {shortened(text)}: "
+            f"{name} must be an address and a public key, such as https://host:8000=KEY, got {shown_address(text)}: "
             "`shuffledp keys new` prints the key, and a key file works too"
         )
     place = Place(address, public_key(key))

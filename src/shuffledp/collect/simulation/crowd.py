@@ -24,7 +24,8 @@ from multiprocessing.process import BaseProcess
 from queue import SimpleQueue
 from typing import Any, NamedTuple
 
-from shuffledp.collect.client.client import checked, new_report, open_task
+from shuffledp.collect.client.client import checked, open_task
+from shuffledp.collect.client.making import new_report
 from shuffledp.collect.client.transport import (
     SECONDS,
     Connection,

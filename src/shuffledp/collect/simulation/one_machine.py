@@ -393,6 +393,9 @@ class Deployment:
             "delta": DELTA,
             "shufflers": places[:-1],
             "analyzer": places[-1],
+            "asker": "You, on this machine",
+            "purpose": "To try a collection with simulated people.",
+            "language": "en",
         }
         self.asked: Task | Series
         if rounds is None:

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from shuffledp.collect.client.client import new_report
+from shuffledp.collect.client.making import new_report
 from shuffledp.collect.client.transport import SECONDS, Connection, post_over
 from shuffledp.collect.task import AnswerChoices, AnswerEdges, AnswerList, AnswerText, Task
 from shuffledp.collect.task.answers import MOST_CHOICES, Answers
