@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
+import re
 from collections.abc import Mapping
 from collections.abc import Set as AbstractSet
 from datetime import datetime
@@ -142,6 +143,14 @@ def counted(number: int, thing: str, *, things: str | None = None) -> str:
     return f"{readable(number)} {thing if number == 1 else things or thing + 's'}"
 
 
+def length_of_time(seconds: int) -> str:
+    """Format a length of time in its largest unit, rounded: 2 days, 3 hours."""
+    for unit, length in (("year", 365 * 86_400), ("day", 86_400), ("hour", 3600), ("minute", 60)):
+        if seconds >= length:
+            return counted(round(seconds / length), unit)
+    return counted(seconds, "second")
+
+
 def moment(time: datetime) -> str:
     """Format a time in UTC, to the minute."""
     return f"{time:%Y-%m-%d %H:%M} UTC"
@@ -177,6 +186,11 @@ _MOST_PARTS = 4
 
 _MOST_MARKS = 60
 """The longest text that is shown in full."""
+
+
+def shown_address(address: str, *, width: int = 80) -> str:
+    """Format an address as one short printable line, without the user name and the password in it."""
+    return shown(re.sub(r"^(\w+://)?.*@", r"\1...@", address, flags=re.DOTALL), width=width)
 
 
 class ShortRepr:

@@ -7,6 +7,7 @@ from functools import cache, partial
 import numpy as np
 
 from shuffledp import Domain, Edges, Ranges, SparseHistogram, private_histogram
+from shuffledp.protocols.target import Target
 
 GUARANTEE = {"epsilon": 1.0, "delta": 1e-6}
 
@@ -33,9 +34,10 @@ def _pairs():
     return replace(private_histogram(["a"] * 1000, **GUARANTEE), estimate=estimate, protocol=protocol)
 
 
-def _in_order(counts, *, edges=None, labels=None, asked=None):
+def _in_order(counts, *, edges=None, labels=None, asked=None, epsilon=1.0, dummies="binomial"):
     """Ordered values; everything else is from the release of another column."""
-    protocol = Ranges.calibrate(users=int(counts.sum()), bins=counts.size, **GUARANTEE)
+    target = Target(users=int(counts.sum()), bins=counts.size, epsilon=epsilon, delta=1e-6)
+    protocol = Ranges.for_target(target, dummies=dummies)
     domain = None if labels is None else Domain.of(labels)
     tally = protocol.sample_tally(counts, rng=np.random.default_rng(0))
     estimate = protocol.estimate(tally, domain=domain, edges=edges)
@@ -56,6 +58,12 @@ def _ages():
 def _months():
     edges = [datetime(2026, month, 1) for month in range(1, 13)]
     return _in_order(np.array([100, *range(500, 1600, 100), 50]), edges=edges, asked={"quantiles": [0.5, 0.99]})
+
+
+def _few():
+    """Forty people of a collection, so few that the median may be anything."""
+    counts = np.array([2, 8, 10, 9, 6, 5, 0])
+    return _in_order(counts, edges=list(range(0, 12, 2)), epsilon=0.3, dummies="poisson")
 
 
 CASES = {
@@ -89,6 +97,7 @@ CASES = {
     "numbers": lambda: private_histogram(  # as text, like a column of a CSV file, with a gap
         np.repeat([str(at) for at in range(20, 95) if at != 60], 300), **GUARANTEE
     ),
+    "few people": _few,
     "ages": _ages,
     "months": _months,
     "ordered labels": lambda: _in_order(

@@ -48,6 +48,15 @@ def test_odd_values_have_an_axis_too(counts, log):
     assert all(mark == int(mark) for mark in scale.marks)
 
 
+def test_an_axis_ends_at_a_mark_if_an_estimate_is_larger_than_the_number_of_people():
+    """Intervals end at the number of people, 40; an estimate of 49 once lay far beyond the last mark."""
+    scale = Scale.of([Row("a", 49.0, 0, 40), Row("b", -9.0, 0, 40)])
+    assert scale.marks == [0, 10, 20, 30, 40, 50]
+    assert (scale.high, scale.place(49)) == (50, pytest.approx(0.98))
+    page = read_page(html_bars([Row("a", 49.0, 0, 40)], column="v"))
+    assert [bar["width"] for bar in page.attributes("rect") if bar["class"] == "bar"] == ["98.00%"]
+
+
 def test_steps_are_round():
     assert [round_step(span, steps=5) for span in (1, 5, 7, 23, 99, 1e8)] == [1, 1, 2, 5, 20, 20_000_000]
 

@@ -74,6 +74,7 @@ def test_the_cap_is_stated_wherever_intervals_are_shown_whatever_people_have(opt
         assert not any("not shown has at most" in text for text in found.values())
 
 
+@pytest.mark.slow
 def test_without_users_nothing_is_said_about_a_cap():
     release = private_histogram(table(1), column="value", **GUARANTEE)
     assert not any("capped" in text for name, text in shown(release).items() if name not in ("JSON", "Arrow"))

@@ -13,6 +13,8 @@ from shuffledp.explain.distribution import (
     quantile_rows,
 )
 from shuffledp.explain.page import page
+from shuffledp.explain.protocols import share_of_all, within
+from shuffledp.explain.trend import quantile_cell
 from tests.explain.cases import CASES
 from tests.oracles.html_pages import read_page
 
@@ -77,3 +79,38 @@ def test_the_picture_is_saved_and_shows_the_band(release, tmp_path):
     assert len(line.get_ydata()) == len(points_of(release.estimate).places)
     assert axes.collections
     assert axes.get_xlabel() == "a $ sign"
+
+
+@pytest.fixture(scope="module")
+def few():
+    """Forty people, whose median may be anything."""
+    return CASES["few people"]()
+
+
+def test_a_median_that_may_be_anything_is_not_drawn(few):
+    chart = distribution_chart(few.estimate, column="hours")
+    assert "the data do not determine the median." in chart
+    assert "median is about" not in chart
+    assert "<circle" not in chart
+    assert quantile_rows(few.estimate, [0.5]) == [("50% (median)", "not determined", "anything")]
+    assert quantile_cell(few.estimate.quantile(0.5)) == "not determined"
+    assert "The data do not determine the median." in few.explain()
+
+
+def test_an_error_of_all_people_has_no_percentage(few):
+    assert few.estimate.distribution().widest >= few.estimate.people
+    text = page(few)
+    assert "of all people)" not in text
+    assert "% of all)" not in few.explain()
+
+
+def test_a_share_of_all_is_shown_below_100_percent():
+    assert within(39.5, 40) == "within ±40 people (99% of all)"
+    assert within(40, 40) == "within ±40 people"
+    assert share_of_all(72.0, 40, whole="the batch") == ""
+    assert share_of_all(10.0, 40, whole="the batch") == " (25% of the batch)"
+
+
+def test_the_report_does_not_say_whose_protocol_it_is(few):
+    assert "(ours)" in few.title
+    assert "Ranges (ours)" not in page(few)

@@ -13,6 +13,7 @@ from shuffledp.protocols import CATALOGUE
 from shuffledp.release.compare import Measurement
 
 
+@pytest.mark.slow
 @given(st.lists(st.floats(-1e3, 1e3), max_size=12), st.floats(0.1, 50))
 def test_names_are_apart_in_order_and_close(wanted, apart):
     wanted = sorted(wanted)

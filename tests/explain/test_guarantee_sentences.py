@@ -154,6 +154,7 @@ def test_guarantees_with_dishonest_and_missing_people(name, honest):
         assert found or said.startswith("No differential privacy at delta=1e-5")
 
 
+@pytest.mark.slow
 def test_estimates_of_ranges_with_missing_people():
     protocol = Ranges.calibrate(users=1500, bins=8, epsilon=1, delta=1e-5)
     for reports in (1500, 1400, 1100):
@@ -186,6 +187,7 @@ def test_sentences_of_several_rows():
     assert several_rows(nothing, delta=1e-6) == "nothing is guaranteed to a person with 3 rows"
 
 
+@pytest.mark.slow
 def test_the_privacy_of_rows_of_a_release():
     release = private_histogram(["a"] * 2000, epsilon=1, delta=1e-6, protocol="hist")
     three = release.privacy.for_rows(3)

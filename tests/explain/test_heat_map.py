@@ -60,6 +60,7 @@ def test_labels_are_escaped_and_hidden_pairs_are_explained(release):
         assert f"{round(total.count):,}<small>{total.low:,} to {total.high:,}</small>" in html
 
 
+@pytest.mark.slow
 def test_the_page_shows_it_where_labels_are_pairs_and_only_there(release):
     assert '<table class="heat-map">' in page(release)
     assert '<table class="heat-map">' not in page(CASES["two values"]())
@@ -81,6 +82,7 @@ def test_large_tables_keep_the_rows_and_columns_with_most_people():
     assert two_way(estimate, column="x") is None
 
 
+@pytest.mark.slow
 def test_a_picture(release):
     with mpl.rc_context({"backend": "agg"}):
         axes = draw_heat_map(release.estimate)
@@ -105,6 +107,7 @@ def test_a_table_on_the_terminal(release):
     assert f"-: not shown, at most {release.estimate.simultaneous.unreported_high} people" in table.caption
 
 
+@pytest.mark.slow
 def test_people_without_a_pair_are_not_in_the_total():
     rows = [{"sex": "fm"[at % 2], "age": at % 70, "x": at % 3} for at in range(6000)]
     estimate = private_histogram(rows, column=["sex", "age"], where="x > 0", epsilon=1, delta=1e-6).estimate

@@ -33,6 +33,7 @@ def per_cent(text):
     return float(text.rstrip("%")) / 100
 
 
+@pytest.mark.slow
 def test_dots_and_intervals_lie_where_their_numbers_do(three):
     html = history(three)
     pictures = re.findall(r'<svg class="past".*?</svg>', html, flags=re.DOTALL)
@@ -62,6 +63,7 @@ def test_dots_and_intervals_lie_where_their_numbers_do(three):
         assert next(dots, None) is None
 
 
+@pytest.mark.slow
 def test_the_table_has_every_number_the_latest_first(three):
     texts = read_page(history(three)).texts
     for each in three:
@@ -96,6 +98,7 @@ def test_of_many_releases_and_values_the_latest_and_the_most_frequent_are_drawn(
     assert "11: <time>" in html
 
 
+@pytest.mark.slow
 def test_one_release_has_no_history_and_neither_has_one_that_shows_nothing(three):
     assert history([]) is history(three[:1]) is history([*three, past(4, {"a": 1})]) is None
 

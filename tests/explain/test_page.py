@@ -12,6 +12,7 @@ from shuffledp import private_histogram
 from shuffledp.cli.release_output import command_of
 from shuffledp.explain.html import environment
 from shuffledp.explain.page import bars_title, call, page
+from shuffledp.explain.protocols import protocol_title
 from shuffledp.explain.svg import all_values
 from tests.explain.cases import CASES, GUARANTEE
 from tests.oracles.html_pages import read_page
@@ -32,6 +33,7 @@ def text(release):
     return page(release)
 
 
+@pytest.mark.slow
 def test_it_is_well_formed_and_self_contained(text):
     read = read_page(text)
     assert {"script", "link", "img", "iframe", "object", "base"}.isdisjoint({tag for tag, _ in read.seen})
@@ -76,7 +78,8 @@ def test_it_names_date_version_and_parameters(release, text):
     read = read_page(text)
     texts = " ".join(read.texts)
     assert release.made.isoformat() in texts
-    for needed in (f"shuffledp {release.version}", release.title, "how it was made", type(release.protocol).__name__):
+    title = protocol_title(release.title)
+    for needed in (f"shuffledp {release.version}", title, "how it was made", type(release.protocol).__name__):
         assert needed in texts
     assert "prefers-color-scheme: dark" in text
     assert "@media print" in text
@@ -135,6 +138,7 @@ def test_bounds_are_rounded_up_and_probabilities_are_not():
     assert "probability 1" not in text
 
 
+@pytest.mark.slow
 def test_titles_of_the_bars():
     few, one = private_histogram(["a"] * 500 + ["b"] * 500, **GUARANTEE), private_histogram(["a"] * 500, **GUARANTEE)
     assert bars_title(one) == "The one value that is shown"
@@ -142,6 +146,7 @@ def test_titles_of_the_bars():
     assert bars_title(CASES["heavy"]()) == "The 25 most frequent of 1,000 values that are shown"
 
 
+@pytest.mark.slow
 def test_the_command_and_the_call_are_the_ones_that_were_asked_for():
     data = {"my column": ["a"] * 600 + ["b"] * 300}
     release = private_histogram(data, column="my column", **GUARANTEE, domain=["a", "b"], drop_missing=True, beta=0.1)
@@ -200,6 +205,7 @@ def test_the_largest_error_is_of_this_release(release, text):
     assert all(row.count - most <= row.low and row.high <= row.count + most for row in release.estimate.top())
 
 
+@pytest.mark.slow
 def test_a_value_that_is_not_among_the_bars_may_still_be_shown():
     """With more values than bars, the bound is for values that are not listed."""
     many = page(private_histogram(Counter({f"v{at}": 2000 - at for at in range(40)}), **GUARANTEE))
@@ -213,6 +219,7 @@ def test_how_people_were_counted_has_a_title():
     assert "<h2>How people were counted</h2>\n<ul><li>Protocol: " in text
 
 
+@pytest.mark.slow
 def test_possible_values_are_described_or_counted():
     anything = page(private_histogram(["yes"] * 2000, **GUARANTEE))
     assert "Possible values</th><td><bdi>any value of up to 8,192 bytes<" in anything

@@ -49,8 +49,9 @@ def test_absent_parts_are_left_out():
 
 @pytest.fixture
 def without_jinja2(monkeypatch):
-    """Make Jinja2 unavailable."""
+    """Make Jinja2 unavailable, and the library that comes with it."""
     monkeypatch.setitem(sys.modules, "jinja2", None)
+    monkeypatch.setitem(sys.modules, "markupsafe", None)
     environment.cache_clear()
     yield
     environment.cache_clear()

@@ -72,6 +72,7 @@ def test_it_requests_the_same_release(options, words, program, folder):
     assert json.loads(result.stdout)["asked"] == json.loads(release.to_json())["asked"]
 
 
+@pytest.mark.slow
 def test_a_list_is_only_counted_and_long_edges_are_named():
     one = private_histogram(ROWS, column="sex", domain=["f", "m"], drop_missing=True, **GUARANTEE)
     assert one.asked["domain"] == 2

@@ -60,6 +60,7 @@ def test_the_detection_limit_is_given_if_every_value_is_shown():
     assert protocol.endswith(", the smallest error, of those that fit.")
 
 
+@pytest.mark.slow
 def test_the_guarantee_is_per_person_only_where_people_are_identified():
     rows = {"v": ["a"] * 1000, "who": list(range(1000))}
     by_row, by_person = (private_histogram(rows, column="v", **GUARANTEE, **more) for more in ({}, {"user": "who"}))

@@ -33,6 +33,7 @@ def test_columns_lie_at_their_places_and_others_come_last():
     assert ([column.place for column in even.columns], even.gaps) == ([0, 1, 2], False)
 
 
+@pytest.mark.slow
 @given(st.lists(st.floats(-50, 1e6), min_size=2, max_size=60), st.integers(2, 20))
 def test_a_column_of_several_values_is_their_average_with_true_bounds(counts, most):
     truth = rows(list(range(len(counts))), counts)

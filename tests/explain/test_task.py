@@ -82,6 +82,6 @@ def test_the_chance_of_drawing_again_is_never_shown_smaller(chance):
     notes = " ".join(collected_notes(facts))
     (shown,) = re.findall(r"with probability at most (\S+), which", notes)
     assert chance <= float(shown) <= 1.11 * chance
-    assert "and 3 forged reports (1 %) by at most 27 people" in notes
-    assert "Answers stay private unless the shuffler and the analyzer work together, a shuffler throws away" in notes
+    assert "and 3 forged reports (1%) by at most 27 people" in notes
+    assert "Answers stay private unless the shuffler and the analyzer cheat together, a shuffler throws away" in notes
     assert "the server of a survey page changed that page" in notes

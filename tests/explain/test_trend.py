@@ -153,6 +153,7 @@ def test_hostile_labels_are_escaped():
     assert "\x1b" not in text(trend_of(labels=("\x1b[31mred", "light", "auto", "none")))
 
 
+@pytest.mark.slow
 def test_quantiles_have_a_chart_and_words():
     rng = np.random.default_rng(5)
     young, old = rng.integers(0, 5, 2000), rng.integers(9, 19, 2000)

@@ -15,7 +15,8 @@ from shuffledp.collect.task.answers import (
 )
 from shuffledp.collect.task.task import BETA, RangePlan, Task
 from shuffledp.explain import text_task
-from shuffledp.formatting import confidence_percent, people_at_most, percent_at_most, readable, shown
+from shuffledp.explain.protocols import share_of_all
+from shuffledp.formatting import confidence_percent, people_at_most, readable, shown
 from shuffledp.histogram.edges import written
 
 _LISTED = 12
@@ -63,9 +64,10 @@ def what_is_counted(task: Task) -> str:
                 f"than {most} choices, the device reports {most} chosen at random. Other choices are counted together "
                 f"as {OTHER}, and no choice as {NONE}. {_batches(task)}"
             )
+    quantiles = "" if task.range_plan is None else ", and the quantiles, such as the median"
     return (
-        f"The number of people per answer: {possible(task)}. Other answers are counted together as {OTHER}, and no "
-        f"answer as {NONE}. {_batches(task)}"
+        f"The number of people per answer: {possible(task)}{quantiles}. Other answers are counted together "
+        f"as {OTHER}, and no answer as {NONE}. {_batches(task)}"
     )
 
 
@@ -131,31 +133,39 @@ def what_leaves(task: Task) -> str:
     return ""
 
 
-def accuracy(plan: RangePlan, users: int) -> str:
-    """Return the sentences about the errors of intervals, ranges and quantiles."""
+def accuracy(task: Task, plan: RangePlan) -> str:
+    """Return the sentences about the errors of single counts, ranges and quantiles."""
+    single, below = (
+        ("in all single intervals of a batch", "below all edges")
+        if isinstance(task.answers, AnswerEdges)
+        else ("with each answer of a batch", "up to all answers")
+    )
     return (
-        f"With {confidence_percent(BETA)}% confidence, the published numbers of people in all single intervals of a "
-        f"batch are within ±{people_at_most(plan.single)}, and the numbers of people below all edges within "
-        f"±{people_at_most(plan.below)} ({percent_at_most(plan.below, users)} of the batch). The intervals of the "
+        f"With {confidence_percent(BETA)}% confidence each, the published numbers of people {single} are within "
+        f"±{people_at_most(plan.single)}, and the numbers of people {below} within "
+        f"±{people_at_most(plan.below)}{share_of_all(plan.below, task.users, whole='the batch')}. The intervals of the "
         "median and of other quantiles follow from these."
     )
 
 
-def accuracy_in_short(plan: RangePlan, users: int) -> str:
+def accuracy_in_short(task: Task, plan: RangePlan) -> str:
     """Return the accuracy in one line."""
+    below, percent = people_at_most(plan.below), f"{confidence_percent(BETA)}%"
+    if isinstance(task.answers, AnswerEdges):
+        people = readable(task.users)
+        return f"the number of people below any edge, of {people} people, within ±{below} ({percent} confidence)"
     return (
-        f"the number of people below any edge, of {readable(users)} people, within "
-        f"±{people_at_most(plan.below)} ({confidence_percent(BETA)}% confidence)"
+        f"counts of {readable(task.users)} people each, within ±{people_at_most(plan.single)}; the number of people up "
+        f"to any answer, within ±{below} ({percent} confidence each)"
     )
 
 
 def about(task: Task, plan: RangePlan) -> dict[str, Any]:
-    """Return the facts about the numbers of a task for JSON."""
-    asked = task.answers
-    assert isinstance(asked, AnswerEdges)
+    """Return the facts about the numbers of a task for JSON: without edges or quantiles of its own, for a range."""
+    asked = task.answers if isinstance(task.answers, AnswerEdges) else None
     return {
-        "edges": asked.edges,
-        "quantiles": list(asked.shares),
+        "edges": asked and asked.edges,
+        "quantiles": list(asked.shares) if asked else [],
         "levels": plan.levels,
         "branching": plan.branching,
         "beta": plan.beta,

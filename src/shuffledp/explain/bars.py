@@ -59,10 +59,16 @@ class Scale:
 
     @classmethod
     def of(cls, bars: Sequence[Reach], *, log: bool = False) -> Scale:
-        """Return an axis for these bars, from 0; from 1 if it is logarithmic."""
-        high = max([1.0, *(float(bar.high) for bar in bars), *(bar.count for bar in bars)])
+        """Return an axis for these bars, from 0; from 1 if it is logarithmic.
+
+        An estimate can be larger than the number of people, at which intervals end: the axis then ends at a mark.
+        """
+        reach, most = (max([1.0, *(float(getattr(bar, name)) for bar in bars)]) for name in ("high", "count"))
+        high = max(reach, most)
         if not log:
-            return cls(low=0.0, high=high, step=float(round_step(high, steps=_MOST_STEPS)), logarithmic=False)
+            step = float(round_step(high, steps=_MOST_STEPS))
+            high = step * math.ceil(high / step) if most > reach else high
+            return cls(low=0.0, high=high, step=step, logarithmic=False)
         high = max(high, 10.0)
         return cls(low=1.0, high=high, step=10.0 ** math.ceil(math.log10(high) / _MOST_STEPS), logarithmic=True)
 

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 from shuffledp.collect.reasons import Reason
 from shuffledp.collect.task.lookup import LookedUp
+from shuffledp.explain.protocols import protocol_title
 from shuffledp.explain.text_task import STEPS
 from shuffledp.formatting import confidence, counted, people_at_most, readable, share_at_most, shown
 from shuffledp.histogram.text_code import TextCode
@@ -43,7 +44,7 @@ class Collected:
     the task. `left_out` batches had too few messages and are not in the release. `kind` is the kind of answers, and
     `text` the code of texts; None for other kinds. A message moves an estimate by at most `reach` people. `planted`
     forged reports are enough to show a value that nobody holds; None if all values are shown. `round` is the number of
-    the round and the id of its series; None for a single task.
+    the round and the id of its series; None for a single task. `quantiles` tells whether the release has any.
     """
 
     task: str
@@ -68,6 +69,7 @@ class Collected:
     reach: float = 1.0
     planted: int | None = None
     round: tuple[int, str] | None = None
+    quantiles: bool = False
 
     @property
     def people(self) -> int:
@@ -77,7 +79,7 @@ class Collected:
 
 def collected_notes(facts: Collected) -> Iterator[str]:
     """Yield how the release came about, one note at a time."""
-    yield f"Protocol: {facts.protocol}, as the task says."
+    yield f"Protocol: {protocol_title(facts.protocol)}, as the task says."
     yield (
         f"Collected from people by the task {facts.task}: nobody held the data. Each person's own device made and "
         "encrypted their messages, and the analyzer saw only shuffled messages of whole batches."
@@ -157,11 +159,19 @@ def _people(number: int) -> str:
 
 
 def _trust(facts: Collected) -> str:
-    servers = "the shuffler" if facts.shufflers == 1 else f"all {facts.shufflers} shufflers"
+    servers = "the shuffler and the analyzer" if facts.shufflers == 1 else f"all {_number(facts.shufflers + 1)} servers"
     return (
-        f"Answers stay private unless {servers} and the analyzer work together, a shuffler throws away everyone "
+        f"Answers stay private unless {servers} cheat together, a shuffler throws away everyone "
         "else's messages, the server of a survey page changed that page, or most reports of a batch were made up."
     )
+
+
+_NUMBERS = ("three", "four", "five", "six", "seven", "eight", "nine")
+
+
+def _number(servers: int) -> str:
+    """The number of all servers, at least three, as a word if it has a short one."""
+    return _NUMBERS[servers - 3] if servers - 3 < len(_NUMBERS) else readable(servers)
 
 
 def _refusals(refused: Mapping[str, int]) -> str:
@@ -176,7 +186,7 @@ def _forged(facts: Collected) -> str:
     one, several = math.ceil(facts.most_messages * facts.reach), math.ceil(facts.people / _SHARE)
     more = ""
     if several > 1:
-        more = f", and {readable(several)} forged reports (1 %) by at most {people_at_most(several * one)}"
+        more = f", and {readable(several)} forged reports (1%) by at most {people_at_most(several * one)}"
     near = "" if facts.false_positives else ". It could also have made a rare value appear or disappear"
     if facts.planted is not None:
         what, reports = "value" if facts.text is None else "text", counted(facts.planted, "forged report")
@@ -196,6 +206,16 @@ def _possible(facts: Collected) -> Iterator[str]:
         return
     if code is None:
         yield f"The list of the {counted(facts.answers, 'possible answer')} is public."
+        if facts.kind == "range" and facts.quantiles:
+            yield (
+                "Anything that is no number of this range is counted as (other), and no answer as (none). The median "
+                "and the quantiles are of the other people."
+            )
+        elif facts.kind == "range":
+            yield (
+                "The release has no median and no quantiles: the error of sums of these counts is not known, or too "
+                "many numbers are possible. A task with edges between numbers has them."
+            )
         if facts.kind == "choices":
             yield (
                 "A count is the number of people with this choice. A person can have several, so counts may add up to "

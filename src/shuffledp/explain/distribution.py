@@ -11,6 +11,7 @@ import numpy as np
 
 from shuffledp.explain.figures import check_figure, in_our_style, new_figure, save_figure
 from shuffledp.explain.html import render
+from shuffledp.explain.release import UNDETERMINED, is_determined
 from shuffledp.explain.svg import Axis, Chart
 from shuffledp.formatting import at_most, confidence_level, percent_at_most, shown
 from shuffledp.histogram.distribution import Quantile, written
@@ -83,21 +84,24 @@ def distribution_chart(estimate: OrderedEstimate, *, column: str) -> Markup | No
         if marks is None
         else Axis(name=name, low=low, high=high, logarithmic=False, marks=marks)
     )
-    percent = tuple((part / 4, f"{25 * part} %") for part in range(5))
+    percent = tuple((part / 4, f"{25 * part}%") for part in range(5))
     middle = estimate.quantile(0.5)
+    known = is_determined(middle, estimate.distribution())
+    median = f"the median is about {written(middle.value)} ({middle.interval})" if known else UNDETERMINED
     where = "below" if estimate.edges is not None else "up to"
     chart = Chart(
         key="distribution",
         title=f"The share of people {where} each value",
-        text=f"It rises from {points.shares[0]:.1%} to {points.shares[-1]:.1%}; the median is about "
-        f"{written(middle.value)} ({middle.interval}).",
+        text=f"It rises from {points.shares[0]:.1%} to {points.shares[-1]:.1%}; {median}.",
         across=across,
         up=Axis(name=f"people {where} each value", low=0.0, high=1.0, logarithmic=False, marks=percent),
     )
-    at = _middle_place(estimate, middle)
     chart = chart.with_band(
         list(zip(points.places, points.low, strict=True)), list(zip(points.places, points.high, strict=True))
     ).with_line(zip(points.places, points.shares, strict=True))
+    if not known:
+        return chart.svg()
+    at = _middle_place(estimate, middle)
     # the label is where the line is not: right below the dot, or left above it near the right end
     right, down = (9, 15) if chart.across.place(at) < _FAR else (-9, -8)
     return chart.with_dot(at, 0.5, f"median {written(middle.value)}", right=right, down=down).svg()
@@ -116,8 +120,13 @@ def _middle_place(estimate: OrderedEstimate, middle: Quantile) -> float:
 
 def quantile_rows(estimate: OrderedEstimate, shares: Sequence[float] | None = None) -> list[tuple[str, str, str]]:
     """Return the share, the estimate and the interval of some quantiles as text."""
+    distribution = estimate.distribution()
     return [
-        (f"{100 * found.share:.6g}%{' (median)' if found.share == 0.5 else ''}", written(found.value), found.interval)
+        (
+            f"{100 * found.share:.6g}%{' (median)' if found.share == 0.5 else ''}",
+            written(found.value) if is_determined(found, distribution) else "not determined",
+            found.interval,
+        )
         for found in estimate.quantiles(shares)
     ]
 
@@ -131,7 +140,7 @@ def distribution_section(estimate: OrderedEstimate, *, column: str) -> Markup:
         quantiles=quantile_rows(estimate),
         confidence=confidence_level(estimate.beta),
         off=at_most(off),
-        share=percent_at_most(off, estimate.people),
+        share=percent_at_most(off, estimate.people) if off < estimate.people else None,
         thin=off < _THIN * estimate.people,
         edges=estimate.edges is not None,
         some_without=estimate.some_without,
@@ -151,7 +160,7 @@ def plot_distribution(estimate: OrderedEstimate, ax: Any = None, *, column: str 
     if marks is not None and not dates:
         ax.set_xticks([place for place, _ in marks], [text for _, text in marks])
     ax.set_ylim(0, 1)
-    ax.set_yticks([0, 0.25, 0.5, 0.75, 1], ["0 %", "25 %", "50 %", "75 %", "100 %"])
+    ax.set_yticks([0, 0.25, 0.5, 0.75, 1], ["0%", "25%", "50%", "75%", "100%"])
     ax.set_xlabel(shown(column), parse_math=False)
     ax.set_ylabel(f"people {where} each value")
     ax.grid(alpha=0.25)

@@ -66,7 +66,7 @@ class _Seen:
     @property
     def share(self) -> str:
         """The estimate as text."""
-        return "not shown" if self.count is None else f"{self.place / 10:.1f} %"
+        return "not shown" if self.count is None else f"{self.place / 10:.1f}%"
 
 
 def history(past: Iterable[Past]) -> Markup | None:
@@ -126,7 +126,7 @@ def _drawing(values: Sequence[_Seen]) -> dict[str, Any]:
         for x, each in zip(across, values, strict=True)
         if each.count is not None
     ]
-    numbers = [{"y": f"{end:.0%}", "text": f"{tenths / 10:g} %"} for end, tenths in ((0, top), (1, bottom))]
+    numbers = [{"y": f"{end:.0%}", "text": f"{tenths / 10:g}%"} for end, tenths in ((0, top), (1, bottom))]
     return {"lines": lines, "dots": dots, "numbers": numbers}
 
 

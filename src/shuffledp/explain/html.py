@@ -21,9 +21,10 @@ if TYPE_CHECKING:
 
 def render(template: str, /, *, package: str = "", **context: Any) -> Markup:
     """Render a template of this package, or of another package that has its own folder `templates`."""
+    rendered = environment(package).get_template(template).render(context)  # names the extra if Jinja2 is missing
     from markupsafe import Markup
 
-    return Markup(environment(package).get_template(template).render(context))
+    return Markup(rendered)
 
 
 @cache
@@ -94,10 +95,10 @@ def style() -> Markup:
 
 def stylesheet(name: str) -> Markup:
     """Return a style sheet of this package. It is our own text, so it is not escaped."""
-    from markupsafe import Markup
-
     loader = environment().loader
     assert loader is not None
+    from markupsafe import Markup
+
     return Markup(loader.get_source(environment(), name)[0])
 
 

@@ -15,6 +15,7 @@ from shuffledp.explain.heat_map import can_be_mapped, heat_map
 from shuffledp.explain.html import render
 from shuffledp.explain.notebook import unseen
 from shuffledp.explain.privacy import Protection, one_in
+from shuffledp.explain.protocols import protocol_title
 from shuffledp.explain.release import (
     NEGATIVE,
     evaluation_sentence,
@@ -266,7 +267,7 @@ def _facts(release: Release) -> dict[str, str]:
         if guarantee is None
         else f"epsilon {share_at_most(guarantee.epsilon, digits=6)}, delta {share_at_most(guarantee.delta, digits=6)} "
         f"for the whole release ({guarantee.basis})",
-        "Protocol": release.title,
+        "Protocol": protocol_title(release.title),
         "Messages": messages_made(release),
         "Day": release.made.isoformat(),
         "Program": f"shuffledp {release.version}",

@@ -249,7 +249,7 @@ def draw_trade_off(result: TradeOff, path: Path) -> None:
         _error_against_bins(by_bins, result)
         guarantee = f"{asked.users:,} people, {epsilon_delta(asked.epsilon, asked.delta)}"
         figure.suptitle(
-            f"Largest error over all values, in people, {100 * (1 - asked.beta):.4g} % of the time; {guarantee}",
+            f"Largest error over all values, in people, {100 * (1 - asked.beta):.4g}% of the time; {guarantee}",
             fontsize=11,
         )
         save_figure(figure, path)

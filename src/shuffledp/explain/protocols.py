@@ -178,9 +178,19 @@ def expected_error(
     return f"{level} confidence, all values at once, for any data: counts are {within(error, people)}{hidden}."
 
 
+def protocol_title(title: str) -> str:
+    """The name of a protocol on a page that does not compare it with those of the paper."""
+    return title.replace(" (ours)", "")
+
+
 def within(error: float, people: int | None = None) -> str:
-    """An error bound as a phrase, with its share of all `people` if they are given."""
+    """An error bound as a phrase, with its share of all `people` if they are given and the share is below 100%."""
     if not math.isfinite(error):
         return "not bounded"
-    share = "" if people is None else f" ({percent_at_most(error, people)} of all)"
+    share = "" if people is None else share_of_all(error, people)
     return f"within ±{people_at_most(error)}{share}"
+
+
+def share_of_all(error: float, people: int, *, whole: str = "all") -> str:
+    """An error bound as a share of all people, in brackets after a space; empty if it is 100% or more."""
+    return f" ({percent_at_most(error, people)} of {whole})" if error < people else ""

@@ -13,7 +13,7 @@ from shuffledp.explain.ledger import spent_note
 from shuffledp.explain.plan import warning_sentence
 from shuffledp.explain.plan import why as reason_phrase
 from shuffledp.explain.privacy import one_in, several_rows
-from shuffledp.explain.protocols import about, within
+from shuffledp.explain.protocols import about, protocol_title, within
 from shuffledp.explain.series import Series, draw_series, is_condensed, series_of, text_series
 from shuffledp.formatting import (
     at_most,
@@ -26,7 +26,7 @@ from shuffledp.formatting import (
     share_at_most,
     shown,
 )
-from shuffledp.histogram.distribution import Quantile, written
+from shuffledp.histogram.distribution import Distribution, Quantile, written
 from shuffledp.histogram.estimate import MOST_BARS, Estimate, Row, values_among
 from shuffledp.histogram.facts import Detection, Trusted
 from shuffledp.histogram.labels import HIDDEN, Absent, NoText
@@ -298,6 +298,17 @@ def quantile_interval(quantile: Quantile) -> str:
     return f"{low} to below {high}"
 
 
+UNDETERMINED = "the data do not determine the median"
+
+
+def is_determined(quantile: Quantile, distribution: Distribution) -> bool:
+    """Tell whether the interval of a quantile leaves out any value."""
+    if quantile.edged:
+        return quantile.low is not None or quantile.high is not None
+    first, last = distribution.labels[[0, -1]].tolist()
+    return (quantile.low, quantile.high) != (first, last) or first == last
+
+
 def _people(number: int) -> str:
     return counted(number, "person", things="people")
 
@@ -327,7 +338,7 @@ def _protocol(release: Release) -> str:
     """The protocol, and why it was chosen if that is known."""
     known = (note for note in release.notes if isinstance(note, Note) and note.kind is NoteKind.PROTOCOL)
     note = next(known, None)
-    return f"Protocol: {release.title}." if note is None else _note(note)
+    return f"Protocol: {protocol_title(release.title)}." if note is None else _note(note)
 
 
 def _note_sentence(note: Note | Spent | str) -> str:
@@ -439,14 +450,15 @@ def _not_shown(estimate: Estimate) -> str:
 def _distribution(estimate: OrderedEstimate) -> Iterator[str]:
     """The error of the distribution function, and the median."""
     distribution = estimate.distribution()
-    places = "every edge" if estimate.edges is not None else "every value"
+    places = "below every edge" if estimate.edges is not None else "up to every value"
     yield (
-        f"{confidence(estimate.beta)} confidence, everywhere at once: the number of people below {places} is "
+        f"{confidence(estimate.beta)} confidence, everywhere at once: the number of people {places} is "
         f"{within(distribution.widest, estimate.people)}, and all quantiles lie in their intervals."
     )
     if len(distribution) > 1:
         middle = distribution.quantile(0.5)
-        yield f"The median is about {written(middle.value)} ({quantile_interval(middle)})."
+        known = f"The median is about {written(middle.value)} ({quantile_interval(middle)})."
+        yield known if is_determined(middle, distribution) else f"{UNDETERMINED[0].upper()}{UNDETERMINED[1:]}."
     if estimate.some_without:
         yield "People without a value in this order belong to no range; quantiles are of the other people."
 

@@ -9,6 +9,7 @@ from urllib.parse import urlsplit
 from shuffledp.collect.task.answers import (
     AnswerText,
 )
+from shuffledp.collect.task.asker import ASKER_FIELDS, LONGEST_PURPOSE
 from shuffledp.collect.task.guarantee import Promise
 from shuffledp.collect.task.servers import Place
 from shuffledp.collect.task.task import BETA, LONGEST_QUESTION, SeriesRound, Task
@@ -17,14 +18,15 @@ from shuffledp.explain import answers, text_task
 from shuffledp.explain.answers import possible, what_is_counted
 from shuffledp.explain.plan import messages, warnings
 from shuffledp.explain.privacy import Protection, several_rows
+from shuffledp.explain.protocols import share_of_all
 from shuffledp.formatting import (
     confidence_percent,
     counted,
     epsilon_delta,
+    length_of_time,
     magnitude,
     moment,
     people_at_most,
-    percent_at_most,
     privacy_figure,
     readable,
     sentence,
@@ -58,9 +60,24 @@ def question(task: Task) -> str:
     return shown(task.question, width=LONGEST_QUESTION)
 
 
+def asked_by(task: Task) -> dict[str, str]:
+    """Return who asks, what for and how to reach them, as the task says."""
+    parts = {"Asked by": task.asker, "Purpose": task.purpose, "Contact": task.contact, "Language": task.language}
+    return {title: shown(text, width=LONGEST_PURPOSE) for title, text in parts.items() if text is not None}
+
+
+def claimed_asker(task: Task) -> dict[str, str]:
+    """Return the same for readers who decide whether to trust it."""
+    parts = asked_by(task)
+    if "Asked by" in parts:
+        parts["Asked by"] += " (as the task says: nothing in it proves this)"
+    return parts
+
+
 def summary(task: Task, *, now: datetime | None = None) -> dict[str, str]:
     """Return answers, guarantee, accuracy, report, servers and times by title, in about one line each."""
     return {
+        **asked_by(task),
         "Answers": possible(task),
         "Guarantee": guarantee(task),
         **({} if task.series is None else {"Series": f"{of_series(task.series)}."}),
@@ -77,6 +94,7 @@ def details(task: Task, *, cost: Cost | None = None, now: datetime | None = None
     """Return paragraphs by title; `cost` is the measured cost of a report."""
     parts = {
         "Question": question(task),
+        **claimed_asker(task),
         "What is counted": what_is_counted(task),
         "Guarantee": _in_public(task),
         "For experts": _for_experts(task),
@@ -110,6 +128,7 @@ def about(task: Task, *, cost: Cost | None = None) -> dict[str, Any]:
         "honest_users": task.honest_users,
         "guarantee": guarantee_about(task, promise, broken),
         "series": task.series and {"id": task.series.id, "round": task.series.round, "total_proved": False},
+        **{name: getattr(task, name) for name in ASKER_FIELDS},
         "admission": task.admission,
         "opens": task.opening,
         "closes": task.closing,
@@ -255,7 +274,7 @@ def _leaves(task: Task) -> str:
         f"{own}Randomized messages, each encrypted for the analyzer{layers}. The first shuffler sees your network "
         f"address, the time of arrival and the number of messages ({number}). The report states its time only in "
         f"steps of {duration(task.time_precision)}. The analyzer sees the messages of a whole batch in random order. "
-        "Your answer is randomized once: sending again sends the same bytes."
+        "Your answer is randomized once: sending again sends the same messages."
     )
 
 
@@ -263,7 +282,7 @@ def _accuracy_in_short(task: Task) -> str:
     if task.text_plan is not None:
         return text_task.accuracy_in_short(task.text_plan, task.users)
     if task.range_plan is not None:
-        return answers.accuracy_in_short(task.range_plan, task.users)
+        return answers.accuracy_in_short(task, task.range_plan)
     return (
         f"counts of {readable(task.users)} people each, within "
         f"±{people_at_most(task.protocol.error(BETA).simultaneous)} ({confidence_percent(BETA)}% confidence)"
@@ -281,12 +300,11 @@ def _accuracy(task: Task) -> str:
     if task.text_plan is not None:
         return text_task.accuracy(task.text_plan, task.users)
     if task.range_plan is not None:
-        return answers.accuracy(task.range_plan, task.users)
+        return answers.accuracy(task, task.range_plan)
     error = task.protocol.error(BETA).simultaneous
     return (
         f"With {confidence_percent(BETA)}% confidence, all published counts of a batch are within "
-        f"±{people_at_most(error)} "
-        f"({percent_at_most(error, task.users)} of the batch)."
+        f"±{people_at_most(error)}{share_of_all(error, task.users, whole='the batch')}."
     )
 
 
@@ -301,6 +319,12 @@ def duration(seconds: int) -> str:
         if seconds % length == 0:
             return counted(seconds // length, unit)
     return counted(seconds, "second")
+
+
+def clock_note(seconds: int) -> str:
+    """Return what happened to a report whose time the server refused."""
+    clock = f"is ahead by about {length_of_time(seconds)}: correct it" if seconds else "was ahead when you answered"
+    return f"This device's clock {clock}. The report was sent with the same messages and another time."
 
 
 def _cost(cost: Cost) -> str:

@@ -31,11 +31,6 @@ def how_often(period: int) -> str:
     return f"every {period // length:,} {unit}s"
 
 
-def round_words(series: Series, number: int) -> str:
-    """Return which round this is, and how often it is asked."""
-    return f"round {number:,} of {series.rounds:,}, {how_often(series.period)}"
-
-
 def promise_of(series: Series) -> tuple[SeriesPromise | None, str | None]:
     """Compute the guarantee of a series; the second part says why the claim is false."""
     try:
@@ -59,6 +54,7 @@ def summary(series: Series, *, now: datetime | None = None) -> dict[str, str]:
             f"({epsilon_delta(promise.round.epsilon, promise.round.delta)}).",
         }
     return {
+        **about_tasks.asked_by(series.task(1)),
         "Answers": first["Answers"],
         **guarantees,
         "Accuracy": f"{first['Accuracy']}, in each round",
@@ -133,6 +129,7 @@ def details(series: Series, *, now: datetime | None = None) -> dict[str, str]:
             "Warning")  # fmt: skip
     return {
         "Question": first["Question"],
+        **about_tasks.claimed_asker(series.task(1)),
         "What is asked": f"The same question {series.rounds:,} times, {how_often(series.period)}: "
         f"{_state(series, now or datetime.now(UTC))}. Each round is a task of its own, and everybody may answer each "
         "once, or only some.",

@@ -123,6 +123,8 @@ def quantile_name(quantile: QuantileTrend) -> str:
 
 def quantile_cell(found: Quantile) -> str:
     """Return the estimate and interval of a quantile in few characters."""
+    if found.edged and found.low is None and found.high is None:
+        return "not determined"
     return f"{written(found.value)} ({found.interval})"
 
 

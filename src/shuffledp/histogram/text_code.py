@@ -44,7 +44,7 @@ PARENT_BITS = 48
 LONGEST_TEXT = 256
 """The most bytes of a text."""
 
-_SPACES = "\t\n\v\f\r \x85\xa0\u1680\u2028\u2029\u202f\u205f\u3000" + "".join(map(chr, range(0x2000, 0x200B)))
+WHITE_SPACE = "\t\n\v\f\r \x85\xa0\u1680\u2028\u2029\u202f\u205f\u3000" + "".join(map(chr, range(0x2000, 0x200B)))
 """The characters with the Unicode property White_Space, spelled out since languages trim different ones."""
 
 
@@ -142,7 +142,7 @@ class TextCode:
             return None
         text = unicodedata.normalize("NFC", _with_short_marks(text))
         if Step.TRIM in self.normalisation:
-            text = text.strip(_SPACES)
+            text = text.strip(WHITE_SPACE)
         if Step.LOWER in self.normalisation:
             text = unicodedata.normalize("NFC", text.lower())
         if Step.QUERY in self.normalisation:

@@ -111,7 +111,8 @@ class Ledger:
                     people=protocol.users,
                     parameters=parameters,
                 )
-        raise self._refusal(before, curve, partial(_same_curve, protocol, entry), delta=delta)
+        make = partial(_same_curve, protocol, entry)
+        raise self._refusal(before, curve, make, delta=delta, outcome="; nothing was released")
 
     def check_fits(self, protocols: Mapping[str, HistogramProtocol], *, entries: Mapping[str, Entry]) -> None:
         """Raise BudgetError if these releases do not fit together. Enter nothing.
@@ -165,12 +166,13 @@ class Ledger:
         return BudgetError(
             f"{len(curves):,} releases that are planned exceed the limit of the ledger of {limit.population} together, "
             f"epsilon {privacy_figure(limit.epsilon)} with delta {privacy_figure(limit.delta)}: the total delta would "
-            f"be {reached}, and {spent} of it is spent; nothing was released. "
-            f"{f'Only the first {fitting:,} would fit' if fitting else 'None of them would fit'}",
+            f"be {reached}, and {spent} of it is spent. {_FINAL}. {_first_that_fit(fitting)}",
             fits=None,
         )
 
-    def _refusal(self, before: Composition, curve: Curve, make: Make, *, delta: float) -> BudgetError:
+    def _refusal(
+        self, before: Composition, curve: Curve, make: Make, *, delta: float, outcome: str = ""
+    ) -> BudgetError:
         """Return the error for a release that does not fit, with the epsilon that would."""
         limit, fits = self._budget, largest_that_fits(self._budget, before, make)
         reached = share_at_most(limit.reached(composed([before, curve])))
@@ -181,11 +183,13 @@ class Ledger:
         return BudgetError(
             f"this release exceeds the limit of the ledger of {limit.population}, epsilon "
             f"{privacy_figure(limit.epsilon)} with delta "
-            f"{privacy_figure(limit.delta)}: the total delta would be {reached}, and {spent} of it is spent; nothing "
-            "was released. "
-            f"{would}",
+            f"{privacy_figure(limit.delta)}: the total delta would be {reached}, and {spent} of it is "
+            f"spent{outcome}. {_FINAL}. {would}",
             fits=fits,
         )
+
+
+_FINAL = "The limit is final: use a smaller epsilon or delta, or a new ledger if other people are asked"
 
 
 def _curve_of(protocol: HistogramProtocol) -> Curve:
@@ -295,3 +299,9 @@ class Spending:
             self._ledger.finish(self._number)
             standing = self._ledger.standing
         return Spent(population=self._ledger.population, number=self._number, standing=standing)
+
+
+def _first_that_fit(number: int) -> str:
+    if number == 0:
+        return "None of them fits"
+    return "Only the first fits" if number == 1 else f"Only the first {number:,} fit"

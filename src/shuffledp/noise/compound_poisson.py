@@ -71,12 +71,12 @@ class CompoundPoisson:
     def _numbers(self) -> NDArray[np.float64]:
         return np.arange(1.0, self.sizes.size + 1)
 
-    @property
+    @cached_property
     def mean(self) -> float:
         """Rate * E[size]."""
         return self.rate * float(self.sizes @ self._numbers)
 
-    @property
+    @cached_property
     def variance(self) -> float:
         """Rate * E[size^2]."""
         return self.rate * float(self.sizes @ self._numbers**2)

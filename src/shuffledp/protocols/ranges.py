@@ -32,7 +32,7 @@ from shuffledp.histogram.inputs import Counts, check_domain, filled_up, people_i
 from shuffledp.histogram.ordered_estimate import OrderedEstimate
 from shuffledp.histogram.tally import Tally
 from shuffledp.protocols.central import LaplaceHistogram
-from shuffledp.protocols.protocol import MessageCount
+from shuffledp.protocols.protocol import HistogramProtocol, MessageCount
 from shuffledp.protocols.shuffled.dummy import DummyHistogram
 from shuffledp.protocols.target import Target
 from shuffledp.validation import failure_probability, one_of, whole
@@ -321,8 +321,12 @@ class Ranges(ShortRepr):
     def in_order(
         self, estimate: Estimate, *, edges: Sequence[Any] | None = None, ordered: int | None = None
     ) -> OrderedEstimate:
-        """Add ranges and the distribution function to an estimate of all values in order."""
-        before, low, high = self.estimator.band(estimate.counts, beta=estimate.beta)
+        """Add ranges and the distribution function to an estimate of all values in order.
+
+        With one level, the estimate may be that of `nodes`, which does not use the number of people.
+        """
+        fitted = self.tree.fit(estimate.counts, people=self.users) if self.tree.levels == 1 else estimate.counts
+        before, low, high = self.estimator.band(fitted, beta=estimate.beta)
         if ordered is None:
             ordered = self.bins - self.padding_bins if edges is None else len(edges) + 1
         return OrderedEstimate(
@@ -367,6 +371,18 @@ class Ranges(ShortRepr):
             range_error=self.range_error(beta),
             beta=beta,
         )
+
+
+def ranges_of(protocol: HistogramProtocol) -> Ranges | None:
+    """Return the ranges that a release of this protocol can show; None if the errors of sums of counts are unknown.
+
+    A histogram with dummies has independent noise in its bins, which are the nodes of a tree of one level.
+    """
+    if isinstance(protocol, Ranges):
+        return protocol
+    if not isinstance(protocol, DummyHistogram) or protocol.values_per_person > 1 or protocol.padding_bins:
+        return None
+    return Ranges(bins=protocol.bins, branching=max(2, protocol.bins), nodes=protocol)
 
 
 @lru_cache(maxsize=16)

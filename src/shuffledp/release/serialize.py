@@ -37,7 +37,7 @@ from shuffledp.jsonable import plain
 from shuffledp.protocols.catalogue import from_record, to_record
 from shuffledp.protocols.guarantee import kept
 from shuffledp.protocols.protocol import HistogramProtocol
-from shuffledp.protocols.ranges import Ranges
+from shuffledp.protocols.ranges import Ranges, ranges_of
 from shuffledp.release.evaluate import Evaluation, UncappedErrors
 from shuffledp.release.ranges import checked_shares
 
@@ -235,7 +235,12 @@ def _estimate(stored: dict[str, Any], protocol: HistogramProtocol) -> Estimate:
         where=None if stored["asked"].get("where") is None else str(stored["asked"]["where"]),
         detection=_detection(stored.get("detection")),
     )
-    return _in_order(stored, protocol, estimate) if isinstance(protocol, Ranges) else estimate
+    if "below" not in stored:
+        return estimate
+    ranges = ranges_of(protocol)
+    if ranges is None:
+        raise DataError("this release contradicts itself: its protocol does not give the quantiles of its counts")
+    return _in_order(stored, ranges, estimate)
 
 
 def _cap(stored: dict[str, Any]) -> Cap | None:
@@ -288,11 +293,11 @@ def _places(labels: list[Any], domain: Domain, *, padding_bins: int) -> NDArray[
     return places
 
 
-def _in_order(stored: dict[str, Any], protocol: Ranges, estimate: Estimate) -> OrderedEstimate:
+def _in_order(stored: dict[str, Any], ranges: Ranges, estimate: Estimate) -> OrderedEstimate:
     """An estimate of ordered values with the band that was published."""
     edges = None if stored["edges"] is None else [_label(edge) for edge in stored["edges"]]
     return replace(
-        protocol.in_order(estimate, edges=edges, ordered=int(stored["ordered"])),
+        ranges.in_order(estimate, edges=edges, ordered=int(stored["ordered"])),
         below=np.array(stored["below"], dtype=np.float64),
         below_low=np.array(stored["below_low"], dtype=np.int64),
         below_high=np.array(stored["below_high"], dtype=np.int64),

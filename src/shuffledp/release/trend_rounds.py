@@ -21,7 +21,7 @@ from shuffledp.histogram.labels import HIDDEN, NotAValue, NoText
 from shuffledp.histogram.order import increasing
 from shuffledp.histogram.ordered_estimate import OrderedEstimate
 from shuffledp.protocols.protocol import HistogramProtocol
-from shuffledp.protocols.ranges import Ranges
+from shuffledp.protocols.ranges import ranges_of
 from shuffledp.release.release import Release
 
 _DIFFERENCES = 0.5
@@ -176,8 +176,10 @@ def with_confidence(estimate: Estimate, protocol: HistogramProtocol, *, beta: fl
     except DataError:
         return None
     found = replace(estimate, per_bin=per_bin, simultaneous=simultaneous, beta=beta)
-    if isinstance(protocol, Ranges) and isinstance(estimate, OrderedEstimate):
-        in_order = protocol.in_order(found, edges=estimate.edges, ordered=estimate.ordered)
+    if isinstance(estimate, OrderedEstimate):
+        ranges = ranges_of(protocol)
+        assert ranges is not None  # the release was made or read with them
+        in_order = ranges.in_order(found, edges=estimate.edges, ordered=estimate.ordered)
         return replace(in_order, shares=estimate.shares)
     return found
 
