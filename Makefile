@@ -12,9 +12,9 @@ PYTEST := $(BIN)/python -m pytest --dist loadgroup -n auto
 # if it is set, every test process compiles the package again and every worker rewrites all tests
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help demo up check quick test mutants dist versions lint format docs bench lock clean
+.PHONY: help demo up check quick test mutants dist extras release-dry-run versions lint format docs bench lock clean
 .PHONY: intervals table1 table1-figures table2 table2-figure free-text gap trade-off report-figure report-sizes
-.PHONY: sample-threshold unknown-strings notebook
+.PHONY: sample-threshold unknown-strings notebook screenshots
 
 # `make help` prints the lines that start with ##; a test checks that every target has one.
 ## help: list the targets
@@ -39,17 +39,25 @@ check: .venv/test.stamp
 quick: .venv/test.stamp
 	$(PYTEST) -m "not slow and not spark"
 
-## test: lint, build the docs and the wheel, run all tests (installs Java and Chromium)
-test: .venv/test.stamp .venv/java.stamp .venv/chromium.stamp .venv/client.stamp
+## test: lint, build the docs and the wheel, run all tests (installs Java, Chromium, promtool and sqlite3)
+test: .venv/test.stamp .venv/java.stamp .venv/chromium.stamp .venv/promtool.stamp .venv/sqlite3.stamp .venv/client.stamp
 	$(MAKE) --no-print-directory -j 2 dist docs lint
 	$(PYTEST)
 
-## dist: build sdist and wheel in dist, check them, and run the demo from the wheel in a new environment
+## dist: build sdist and wheel in dist, and check their metadata, contents and size
 dist: .venv/test.stamp
 	rm -rf dist
 	$(BIN)/python -m hatchling build -d dist
 	$(BIN)/twine check --strict dist/*
-	$(BIN)/python scripts/try_wheel.py dist requirements/demo.txt
+	$(BIN)/python scripts/try_wheel.py dist
+
+## extras: install the wheel with each extra alone in a new environment, and use what the extra is for
+extras: dist .venv/java.stamp
+	$(BIN)/python scripts/try_extras.py dist requirements/test.txt
+
+## release-dry-run: all mechanical steps of RELEASING.md, without publishing anything; needs a clean tree
+release-dry-run: .venv/test.stamp .venv/client.stamp
+	PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/python scripts/release_dry_run.py
 
 ## versions: run the quick tests on each installed Python of 3.11 to 3.13 (PYTHONS='python3.12 ...')
 versions:
@@ -137,6 +145,10 @@ unknown-strings: .venv/demo.stamp
 notebook: .venv/test.stamp
 	$(BIN)/python scripts/notebook.py docs/tutorials/notebook.ipynb
 
+## screenshots: show every page in build/screenshots, and draw docs/figures/survey-page.png and console.png
+screenshots: .venv/test.stamp .venv/chromium.stamp
+	$(BIN)/python -m scripts.screenshots build/screenshots --figures
+
 .venv/python.stamp:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' \
 	  || { echo "shuffledp needs Python 3.11 or newer; set PYTHON=/path/to/python3.11"; exit 1; }
@@ -169,13 +181,24 @@ notebook: .venv/test.stamp
 	  'chromium-headless-shell chromium' chromium 'make test opens pages in a browser, which needs Chromium or Google Chrome'
 	@touch $@
 
+.venv/promtool.stamp: .venv/python.stamp
+	@scripts/need.sh 'promtool --version' prometheus prometheus \
+	  'make test evaluates alert rules, which needs promtool of Prometheus'
+	@touch $@
+
+.venv/sqlite3.stamp: .venv/python.stamp
+	@scripts/need.sh 'sqlite3 --version' sqlite3 sqlite 'make test backs up SQLite stores, which needs sqlite3'
+	@touch $@
+
 ## lock: update the pinned requirements (needs uv)
 # The lock files have hashes and no download addresses. The ranges in pyproject.toml have no upper bounds.
 lock:
 	uv pip compile pyproject.toml --group build --extra cli --extra collect --generate-hashes --no-header --python-version 3.11 \
 	  --quiet --upgrade --output-file requirements/demo.txt
+	uv pip compile pyproject.toml --group build --extra cli --extra collect --extra postgres --generate-hashes --no-header \
+	  --python-version 3.11 --constraint requirements/demo.txt --quiet --upgrade --output-file requirements/server.txt
 	uv pip compile pyproject.toml --group build --group test --group docs --all-extras --generate-hashes --no-header \
-	  --python-version 3.11 --constraint requirements/demo.txt --quiet --upgrade --output-file requirements/test.txt
+	  --python-version 3.11 --constraint requirements/server.txt --quiet --upgrade --output-file requirements/test.txt
 
 ## clean: remove the environment and all build output
 clean:

@@ -104,6 +104,8 @@ def test_otherwise_an_error_says_how_to_install(machine, tools):
     ("step", "program", "reason"),
     [
         ("java", "java", "make test runs Spark, which needs Java 17 or 21"),
+        ("promtool", "promtool", "make test evaluates alert rules, which needs promtool"),
+        ("sqlite3", "sqlite3", "make test backs up SQLite stores, which needs sqlite3"),
         *(("chromium", name, "make test opens pages in a browser, which needs Chromium") for name in NAMES),
     ],
 )
@@ -115,7 +117,10 @@ def test_make_test_ends_where_a_program_of_the_tests_is_missing(machine, step, p
     assert reason in missing.stderr
 
 
-@pytest.mark.parametrize(("step", "program"), [("java", "java"), *(("chromium", name) for name in NAMES)])
+@pytest.mark.parametrize(
+    ("step", "program"),
+    [*((name, name) for name in ("java", "promtool", "sqlite3")), *(("chromium", name) for name in NAMES)],
+)
 def test_make_test_looks_for_the_programs_of_the_tests(machine, step, program):
     machine.install(program, "exit 0")
     assert machine.make(step).returncode == 0
