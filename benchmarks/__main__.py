@@ -26,6 +26,7 @@ from benchmarks import (
     reports,
     sets,
     sparse,
+    survey,
 )
 
 ALL = {
@@ -49,6 +50,7 @@ ALL = {
     "kills": kills,
     "collected-files": collected_files,
     "repeats": repeats,
+    "survey": survey,
 }
 
 if __name__ == "__main__":

@@ -14,7 +14,7 @@ from cryptography.hazmat.primitives.hpke import AEAD, KDF, KEM, Suite
 
 from benchmarks.timing import best_of, table
 from shuffledp.collect import AnswerRange, Client, KeyPair, Place, new_task
-from shuffledp.collect.client.client import new_report
+from shuffledp.collect.client.making import new_report
 
 USERS = 10**6
 ANSWERS = {"100": 100, "10^4": 10**4, "10^6": 10**6}

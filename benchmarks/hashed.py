@@ -18,7 +18,7 @@ from benchmarks.client import seconds, task
 from benchmarks.javascript import in_node
 from benchmarks.opening import Peak
 from benchmarks.timing import table
-from shuffledp.collect.client.client import new_report
+from shuffledp.collect.client.making import new_report
 from shuffledp.collect.crypto.hpke import info, public_key, seal, unseal
 from shuffledp.collect.crypto.keys import KeyPair
 from shuffledp.collect.task.guarantee import is_padded, write_parameters
