@@ -17,11 +17,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
+from tests.node import node_path
+
 from mutants.errors import MutantError
 from mutants.mutant import Mutant
 
 ROOT = Path(__file__).parent.parent
 _JAVASCRIPT = "clients/javascript"
+_PAGE_TESTS = "tests/collect/web/survey/"
 
 _TIMEOUT = 300
 """Seconds after which tests are stopped; a mutant that makes them hang is an error, not caught."""
@@ -62,7 +65,15 @@ def mutated(mutant: Mutant, original: Path) -> Iterator[Path]:
         for compiled in (file.parent / "__pycache__").glob(f"{file.stem}.*.pyc"):
             compiled.unlink()
         file.write_text(mutant.apply(original), encoding="utf-8")
+        if any(test.startswith(_PAGE_TESTS) for test in mutant.tests):
+            _bundle(copy)
         yield copy
+
+
+def _bundle(copy: Path) -> None:
+    """Write the program of the survey page of a copy, which a browser runs instead of its sources."""
+    script = ROOT / _JAVASCRIPT / "scripts" / "survey.mjs"
+    subprocess.run([node_path(), str(script), str(copy)], check=True, capture_output=True)
 
 
 @contextmanager

@@ -55,8 +55,8 @@ MUTANTS = (
         name="javascript-does-not-pad",
         harm="The first shuffler sees how many noise messages a browser made.",
         target="clients/javascript/src/randomizer.js:messagesOf",
-        pattern="while (task.padded && messages",
-        replacement="while (!task.padded && messages",
+        pattern="while (padded && messages",
+        replacement="while (!padded && messages",
         tests=("tests/clients/test_law.py::test_messages_have_the_accounted_law[hist]",),
     ),
     Mutant(
@@ -272,17 +272,49 @@ MUTANTS = (
     Mutant(
         name="page-trusts-the-total",
         harm="The survey page states a guarantee of all rounds together that only its server has checked.",
-        target="src/shuffledp/collect/web/static/survey/rounds.js:checkRounds",
+        target="clients/javascript/survey/rounds.js:checkRounds",
         pattern="allowed(series, undefined)",
         replacement="{ ...series.guarantee, strength: dataset.totalStrength }",
         tests=("tests/collect/web/survey/test_series_in_browser.py::test_a_false_total_is_refused",),
     ),
     Mutant(
+        name="javascript-fallback-randomizes-again",
+        harm="A device whose clock is ahead gives the first shuffler two samples of one answer.",
+        target="clients/javascript/src/making.js:newReport",
+        pattern="const [report, fallback] = await sealVersions(task, messages,",
+        replacement="const [report] = await sealVersions(task, messages, "
+        "{ reportId: randomBytes(REPORT_ID_BYTES), times });"
+        " const [, fallback] = await sealVersions(task, messagesOf(task, await task.valuesOf(value)),",
+        tests=("tests/clients/test_client.py::test_a_client_answers_once_in_node",),
+    ),
+    Mutant(
         name="text-stays-on-the-page",
         harm="The next user of the device reads the text of the person before.",
-        target="src/shuffledp/collect/web/static/survey/showing.js:forgetReport",
+        target="clients/javascript/survey/showing.js:forgetReport",
         pattern='at("inside-text").textContent = ""',
         replacement='at("inside-text")',
         tests=("tests/collect/web/survey/test_texts_in_browser.py::test_the_counted_text_is_shown_before_it_is_sent",),
+    ),
+    Mutant(
+        name="token-stays-in-the-tab",
+        harm="The next user of the device reads the token of the person before, who can be told by it.",
+        target="clients/javascript/survey/token.js:forget",
+        pattern="sessionStorage.removeItem(this.key)",
+        replacement="sessionStorage.getItem(this.key)",
+        tests=(
+            "tests/collect/web/survey/test_phone_in_browser.py::"
+            "test_an_invitation_link_asks_for_nothing_and_survives_a_reload",
+        ),
+    ),
+    Mutant(
+        name="token-stays-in-the-address",
+        harm="The history of the browser keeps the token of a person, and with it that they were asked.",
+        target="clients/javascript/survey/token.js:take",
+        pattern='history.replaceState(history.state, "", location.pathname + location.search);',
+        replacement="",
+        tests=(
+            "tests/collect/web/survey/test_phone_in_browser.py::"
+            "test_an_invitation_link_asks_for_nothing_and_survives_a_reload",
+        ),
     ),
 )

@@ -265,4 +265,13 @@ MUTANTS = (
         replacement="part.symbols",
         tests=("tests/data/test_spark_hashed_batches.py::test_equal_messages_of_several_buckets_are_added",),
     ),
+    Mutant(
+        name="replays-forgotten-with-the-task",
+        harm="A first shuffler replays a person once an operator has removed the task and added it again.",
+        target="shuffledp.collect.store.administered:AdministeredFiles._change",
+        pattern="transaction.run('UPDATE files SET state = ? WHERE id = ?', to.value, file_id)",
+        replacement="transaction.run('UPDATE files SET state = ? WHERE id = ?', to.value, file_id) "
+        "+ transaction.run('DELETE FROM fingerprints')",
+        tests=("tests/collect/test_replays.py::test_ciphertexts_are_remembered_after_their_task_was_removed",),
+    ),
 )
