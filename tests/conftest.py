@@ -21,6 +21,9 @@ typer.testing._get_command = cache(typer.main.get_command)
 # a shell that starts the tests in the background ignores Ctrl-C, and child processes would inherit that
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
+# nohup ignores a closed terminal; a handler that does nothing does the same, and child processes do not inherit it
+if signal.getsignal(signal.SIGHUP) is signal.SIG_IGN:
+    signal.signal(signal.SIGHUP, lambda *_: None)
 
 # collecting ten thousand tests leaves no garbage, but the collector would look for it again and again
 gc.disable()
@@ -51,8 +54,9 @@ def pytest_collection_finish():
 
 @pytest.hookimpl(optionalhook=True)  # of pytest-xdist
 def pytest_xdist_auto_num_workers(config):
-    """Use one more worker than cores: tests of servers wait most of the time."""
-    return (os.cpu_count() or 1) + 1
+    """Use one more worker than cores if slow tests run, since those of servers wait most of the time."""
+    waiting = "not slow" not in config.getoption("markexpr")
+    return (os.cpu_count() or 1) + waiting
 
 
 @pytest.hookimpl(optionalhook=True)  # of pytest-xdist

@@ -24,7 +24,7 @@ from experiments import (
 )
 from experiments.sample_threshold import Mechanism
 
-from shuffledp.collect.client.client import new_report
+from shuffledp.collect.client.making import new_report
 from shuffledp.errors import DataError
 from shuffledp.explain.research import people
 from shuffledp.protocols import CATALOGUE
@@ -151,11 +151,15 @@ def test_figures_are_written(root):
     assert all(path.stat().st_size > 10_000 for path in figures.iterdir())
 
 
+SCREENSHOTS = ("survey-page.png", "console.png")
+"""Drawn by scripts/screenshots.py."""
+
+
 def test_every_figure_of_the_documents_has_an_experiment():
     """By default, the experiments write the figures that README and docs show."""
     written = {gap.PATH, trade_off.PATH, report_figure.PATH, report_sizes.PATH} | {
         ROOT / "docs" / "figures" / name
-        for name in ("error-against-values.svg", "error-against-people.svg", "table2.png")
+        for name in ("error-against-values.svg", "error-against-people.svg", "table2.png", *SCREENSHOTS)
     }
     shown = {
         (document.parent / link).resolve()

@@ -13,7 +13,7 @@ LAYERS = (
     ("__main__",),
     ("cli",),
     ("collect",),
-    ("collect.simulation", "collect.batch_files"),
+    ("collect.simulation", "collect.batch_files", "collect.deployment"),
     ("collect.analyzer", "collect.shuffler"),
     ("collect.web",),
     ("collect.server", "collect.client"),
@@ -21,7 +21,7 @@ LAYERS = (
     ("collect.store",),
     ("collect.task",),
     ("collect.crypto",),
-    ("collect.reasons",),
+    ("collect.reasons", "collect.reaching"),
     ("auditing",),
     ("paper",),
     ("release",),
@@ -116,6 +116,7 @@ def test_an_import_that_goes_up_is_noticed(file, line, tmp_path):
     assert len(upward(tmp_path)) == 1
 
 
+@pytest.mark.slow
 def test_explanations_compute_nothing():
     """`explain` renders results: it uses no protocol, no calibration and no randomness."""
     used = {part(module) for path in (SOURCE / "explain").rglob("*.py") for module, _ in imports(path)}

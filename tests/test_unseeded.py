@@ -39,6 +39,7 @@ def test_unseeded_messages_vary(name):
     assert len(tallies) > 1
 
 
+@pytest.mark.slow
 def test_unseeded_bits_vary():
     protocol = BlanketSum.calibrate(users=2000, epsilon=0.5, delta=1e-6)
     assert len({protocol.randomize(np.zeros(2000, dtype=int)).tobytes() for _ in range(4)}) == 4
@@ -66,6 +67,7 @@ def test_every_share_of_a_sum_varies():
     assert len({protocol.sample_tally([0.5] * 100).total for _ in range(DRAWS)}) > 1
 
 
+@pytest.mark.slow
 def test_the_choice_of_a_row_varies():
     """100 people with two values each; two equal choices have probability 2^-100."""
     table = {"name": np.repeat(np.arange(100), 2), "value": np.arange(200)}

@@ -187,6 +187,7 @@ def test_two_values_with_one_distribution_and_a_third(third, users):
         assert float(truth) <= Amplification(local_epsilon=math.log(worst) * (1 + 1e-12), users=users).delta(epsilon)
 
 
+@pytest.mark.slow
 @given(st.lists(st.integers(1, 30), min_size=12, max_size=12), st.floats(0, 0.95), st.integers(2, 4))
 @settings(max_examples=60)
 def test_the_bound_for_all_holds_for_any_randomizer(weights, share, users):

@@ -81,6 +81,7 @@ def test_each_direction_of_the_binary_sum_is_the_larger_one_somewhere():
     assert larger == {True, False}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("users", [10**4, 10**6])
 @pytest.mark.parametrize("kind", [BinarySum, Histogram])
 def test_curves_match_dp_accounting(users, kind):

@@ -115,6 +115,7 @@ def needed(*, values=1, shared=0.0, epsilon=1.0, delta=1e-6):
 # Several values -----------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("values", "rate"), [(2, 75.2), (4, 144.9), (8, 287.0), (16, 572.4)])
 def test_rates_of_several_levels(values, rate):
     assert needed(values=values) == pytest.approx(rate, rel=1e-3)

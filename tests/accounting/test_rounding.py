@@ -54,6 +54,7 @@ def moved_delta(distribution, epsilon):
     return down.delta_with(up, epsilon)
 
 
+@pytest.mark.slow
 def test_a_delta_over_losses_is_covered_and_would_not_be_without_a_margin(monkeypatch):
     exact = [high_precision_delta(distribution.window, ratio, epsilon) for distribution, ratio, epsilon in LOSSES]
     for (distribution, _, epsilon), truth in zip(LOSSES, exact, strict=True):

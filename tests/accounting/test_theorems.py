@@ -85,6 +85,7 @@ def test_theorem_3_2_iv_at_most_d_plus_one_messages():
     assert Histogram(users=2, bins=2**64, missing_probability=0.5).bits_per_message == 64
 
 
+@pytest.mark.slow
 def test_an_empty_bin_is_never_reported_in_a_large_simulation():
     protocol = Histogram.calibrate(users=1000, bins=100_000, epsilon=1, delta=1e-6)
     counts = np.zeros(100_000, dtype=int)

@@ -82,6 +82,7 @@ SMALL = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "noises", [*combinations(SMALL, 2), *combinations(SMALL, 3), SMALL[:3] + SMALL[:1], SMALL[:2] * 2]
 )
@@ -166,6 +167,7 @@ def test_k_fold_equals_k_single_terms(number):
         assert float(at_once.delta(epsilon)) == pytest.approx(float(one_by_one.delta(epsilon)), rel=1e-3, abs=ABSOLUTE)
 
 
+@pytest.mark.slow
 def test_no_mass_is_lost_in_a_long_total():
     curves = [protocol("hist", 0.1).privacy] * 300 + [protocol("sparse", 0.5).privacy] * 3
     pair = composed(curves).pair
@@ -222,6 +224,7 @@ def test_losses_of_one_size_are_composed_exactly():
     assert total.delta(1.25) > 1e-4
 
 
+@pytest.mark.slow
 @settings(max_examples=20, deadline=None)
 @given(st.lists(st.tuples(st.integers(1, 12), st.integers(1, 32), st.integers(1, 3)), min_size=1, max_size=3))
 def test_any_few_totals_bound_all_outcomes(chosen):

@@ -2,6 +2,7 @@
 
 import re
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -10,6 +11,7 @@ from shuffledp.auditing.black_box import Audit
 CHANCE = st.floats(1e-9, 1.0)
 
 
+@pytest.mark.slow
 @given(st.floats(0, 50), CHANCE, CHANCE)
 def test_printed_bounds_hold(epsilon, likely, unlikely):
     found = Audit(

@@ -78,6 +78,7 @@ def test_noise_30_percent_too_small_among_40_people_is_found_in_the_default_numb
     assert found(seed, 10_000).accuses(promised)
 
 
+@pytest.mark.slow
 def test_the_right_noise_is_not_accused():
     promised = Histogram(users=40, bins=3, missing_probability=0.25).privacy.epsilon(0.05)
     assert not found(0, 10_000, missing=0.25).accuses(promised)
@@ -88,6 +89,7 @@ def pair(missing):
     return Pair.shifted(distribution, 1).beside(Pair.shifted(distribution, -1))
 
 
+@pytest.mark.slow
 def test_no_audit_shows_more_than_the_best_event_would():
     """The audit comes near: within a fifth. More runs prove more, and never more than is true."""
     best = provable_epsilon(pair(WEAKER), trials=10_000, delta=0.05)

@@ -138,6 +138,7 @@ def test_a_bin_without_noise_is_found():
     assert "number" in result.event
 
 
+@pytest.mark.slow
 def test_a_biased_coin_is_found():
     faulty = RandomizedResponse(users=1, bins=3, epsilon=1.3)
     rng = np.random.default_rng(2)

@@ -51,6 +51,7 @@ def forms(tmp_path):
     return [table(ROWS), found, pd.DataFrame(table(ROWS)), find_files([tmp_path / "rows.parquet"])]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("domain", [[LISTED, None], {"sex": LISTED}, {"sex": LISTED, "surname": None}])
 def test_a_pair_is_the_bin_of_the_listed_column_and_any_value_of_the_other(tmp_path, domain):
     for data in forms(tmp_path):
@@ -83,6 +84,7 @@ def test_two_values_of_one_bin_count_once_for_each_person(most):
         assert counts == holders
 
 
+@pytest.mark.slow
 def test_values_outside_a_list_are_refused_before_anything_is_spent(tmp_path):
     ledger = Ledger.create(tmp_path / "ledger.json", epsilon=3, delta=1e-5, population="rows")
     people = 3000
@@ -105,6 +107,7 @@ def test_missing_values_are_left_out_in_any_column():
     assert counts == Counter(binned(row) for row in ROWS if None not in row)
 
 
+@pytest.mark.slow
 def test_a_pair_that_nobody_holds_is_never_shown_and_its_values_are_compared_with_the_truth():
     rows = [("Male", "A")] * 3000 + [("Female", "B")] * 3000 + [("diverse", "B")] * 2000
     release = private_histogram(

@@ -110,6 +110,7 @@ def test_messages_and_sampled_counts_have_the_same_marker(most):
     assert drawn.total == 7 * (most + 1)
 
 
+@pytest.mark.slow
 def test_the_marker_does_not_depend_on_the_random_choice():
     table = {"person": np.repeat(np.arange(300), 3), "value": [f"v{at}" for at in range(900)]}
     table["value"][:300] = ["same"] * 300
@@ -198,6 +199,7 @@ def test_the_marker_is_accounted_as_one_more_value(count, each):
 # without the cap ----------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "options",
     [{}, {"values_per_person": 1, "count_capped": True}, {"values_per_person": 2}, {"where": "number < 50"}],

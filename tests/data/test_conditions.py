@@ -265,6 +265,7 @@ def test_the_first_and_the_last_moment_of_the_calendar(unit, zone):
     assert [row[:2] for row in found][0::3] == [(None, None)] * 2
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", [np.float64, np.float32, np.float16])
 @pytest.mark.parametrize("made", [lambda values: {"v": values}, lambda values: pa.table({"v": values})])
 def test_nan_of_either_sign_is_missing(made, kind):
@@ -315,6 +316,7 @@ def test_timestamps_with_a_zone_are_compared_by_their_day_in_utc():
 # words ------------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_not_binds_closer_than_and_which_binds_closer_than_or():
     table = pa.table({"a": [1, 0, 1, 0], "b": [1, 1, 0, 0], "c": [0, 1, 1, 1]})
     assert on_duckdb(Condition.parse("a = 1 OR b = 1 AND c = 1"), table) == [True, True, True, False]
@@ -387,6 +389,7 @@ def test_an_error_says_where_and_shows_no_literal(text, place, message):
     assert "secret" not in str(caught.value)
 
 
+@pytest.mark.slow
 def test_keywords_of_other_sql_are_names_of_columns():
     """A function such as current_date would give another result on another day."""
     for name in ("group", "order", "case", "select", "current_date", "if", "any", "date", "like", "show", "interval"):
@@ -428,6 +431,7 @@ def test_the_oracle_itself_knows_three_values():
     assert holds(("and", [("=", "n", "a"), ("=", "t", "y")]), row) is False
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("literal", ["1", "0", "250", "-3", "10000000000000000", "1.25"])
 def test_the_type_of_a_column_does_not_change_how_its_numbers_compare_with_text(literal):
     """One missing value can turn whole numbers into floats, and one longer fraction makes all decimals longer."""

@@ -66,6 +66,7 @@ def test_nanoseconds_and_edges_that_they_do_not_reach():
     assert bins(values, Periods("hour", start="1969-12-31 23:00", stop="1970-01-01 01:00")) == [0, 1, 2, 3]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", [pa.date32(), pa.date64()])
 @pytest.mark.parametrize("by", LENGTHS[1:])
 def test_dates(kind, by):

@@ -54,6 +54,7 @@ ENDINGS = ["csv", "tsv", "jsonl", "parquet", "arrow", "arrows"]
 # every file has the column ----------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("ending", ENDINGS)
 def test_a_file_without_the_column_is_refused_by_name(tmp_path, ending):
     """Otherwise its people would be counted as missing."""
@@ -303,6 +304,7 @@ def test_an_error_in_json_names_the_file_and_the_line_and_quotes_nobody(tmp_path
     assert "SECRET" not in str(error.value)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("nested", ['{"a": "SECRET"}', '["SECRET"]', "{}", "[]"])
 def test_nested_values_in_json_are_refused_as_in_parquet(tmp_path, nested):
     lines = ['{"value": "x", "user": 1}', '{"value": NESTED, "user": 2}', '{"value": "y", "user": {"a": 1}}']
@@ -327,6 +329,7 @@ def test_numbers_in_json_are_spelled_by_their_own_line(tmp_path):
         assert count(find_files([path])) == {spelled: 1, "7": 1}
 
 
+@pytest.mark.slow
 def test_a_key_is_taken_as_it_is(tmp_path):
     path = tmp_path / "people.jsonl"
     path.write_text('{"a.b": "x", "a": {"b": "y"}, "it\'s \\"so\\"": "z", "$": "w"}\n')

@@ -84,6 +84,7 @@ def test_a_relation_of_duckdb_with_wide_numbers():
         gc.collect()
 
 
+@pytest.mark.slow
 def test_bins_of_pandas_are_labelled_by_their_text():
     ages = [5, 15, 17, float("nan")]
     cut = pd.cut(ages, [0, 10, 20])
@@ -131,6 +132,7 @@ def test_labels_are_natural_and_from_the_value_alone(data, expected):
     assert published(data) == spelling(expected)
 
 
+@pytest.mark.slow
 def test_a_number_its_text_and_a_truth_value_are_three_labels():
     for make in (list, pd.Series, lambda values: pd.Series(values, dtype="category")):
         assert published(make([1, "1", True, 1.0, "1"])).total() == 5
@@ -159,6 +161,7 @@ def test_a_date_that_python_has_not_is_text(data):
     assert published(data, domain=[label], other=True)[spelled(label)] == 1
 
 
+@pytest.mark.slow
 def test_a_release_of_such_dates_can_be_compared_with_the_truth():
     days = pa.array(np.repeat([2932897, 0], 800).astype(np.int32)).view(pa.date32())
     release = private_histogram(days, epsilon=1, delta=1e-6, evaluate=True)
@@ -298,6 +301,7 @@ def test_a_column_of_a_file_is_not_its_own_user(tmp_path):
         published(tmp_path / "people.csv", column="v", user="v")
 
 
+@pytest.mark.slow
 def test_users_differ_by_their_own_value():
     rows = {"v": ["a"] * 6, "V": [1, 1.0, "1", True, None, float("nan")]}
     assert published(rows, column="v", user="V").total() == 3
@@ -312,6 +316,7 @@ def test_users_differ_by_their_own_value():
         published(["a"], user="who")
 
 
+@pytest.mark.slow
 def test_options_of_files_can_be_given_in_python(tmp_path):
     (tmp_path / "people.txt").write_bytes(("id;name\n" + "1;Jos\u00e9\n" * 400).encode("latin-1"))
     estimator = {"column": "name", "delimiter": ";", "encoding": "latin-1", "format": "csv"}
@@ -386,6 +391,7 @@ def test_a_dtype_of_floats_or_timestamps_is_known_before_anything_is_counted(dat
     assert not Source.of(data, domain=domain).continuous
 
 
+@pytest.mark.slow
 def test_the_warning_comes_before_the_ledger_is_charged(tmp_path):
     ledger = Ledger.create(tmp_path / "l.ledger", epsilon=2, delta=1e-5, population="people")
     heights = pd.DataFrame({"height": np.linspace(1.5, 2, 500)})

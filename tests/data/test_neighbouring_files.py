@@ -298,6 +298,7 @@ def test_errors_name_the_line(text, line_breaks, reason):
     assert error.value.line_breaks == line_breaks
 
 
+@pytest.mark.slow
 @settings(max_examples=60)
 @given(
     rows=st.lists(st.tuples(texts(), texts()), min_size=1, max_size=6),
@@ -381,6 +382,7 @@ def test_an_executor_refuses_a_line_or_makes_one_value_of_it(line):
             assert found[:place] + found[place + 1 :] == others
 
 
+@pytest.mark.slow
 def test_both_engines_read_odd_lines_alike(tmp_path):
     """Each engine spells numbers of JSON lines by its own rules; everything else is the same."""
     for format, kinds in READ.items():

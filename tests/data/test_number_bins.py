@@ -60,11 +60,13 @@ def test_whole_numbers_of_every_width(kind):
     assert bins(pa.array(values, kind)) == expected(values)
 
 
+@pytest.mark.slow
 @given(st.lists(st.integers(min_value=-(2**63), max_value=2**63 - 1) | st.none()))
 def test_whole_numbers_are_compared_exactly(values):
     assert bins(pa.array(values, pa.int64())) == expected(values)
 
 
+@pytest.mark.slow
 @given(st.lists(st.floats(allow_nan=False, allow_infinity=False) | st.none()))
 def test_floats_are_the_decimal_number_that_they_are_written_as(values):
     assert bins(pa.array(values, pa.float64())) == expected(
@@ -134,6 +136,7 @@ def test_numbers_written_in_any_way_are_compared_exactly_with_edges_among_them(n
     assert bins(pa.array(texts, pa.string())) == expected(readable)
 
 
+@pytest.mark.slow
 @given(st.lists(st.text(max_size=8) | st.none(), max_size=50))
 def test_no_text_is_an_error(texts):
     assert len(bins(pa.array(texts, pa.string()))) == len(texts)

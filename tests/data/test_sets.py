@@ -104,6 +104,7 @@ def test_everybody_counts_once_for_each_of_their_values_in_every_format(data):
         assert opened.people() == 5
 
 
+@pytest.mark.slow
 def test_rows_that_fail_a_condition_give_their_person_nothing_in_every_format(data):
     """A person without another row still counts; every format provides the compared columns."""
     values, sizes = expected(held_by(ROWS, keep=is_adult))
@@ -114,6 +115,7 @@ def test_rows_that_fail_a_condition_give_their_person_nothing_in_every_format(da
         assert opened.people() == 5
 
 
+@pytest.mark.slow
 def test_without_a_user_a_row_that_fails_is_a_person_without_a_value(data):
     with engine(data, where=ADULTS) as opened:
         assert counted(opened) == Counter(row[1] for row in ROWS if is_adult(row))
@@ -121,6 +123,7 @@ def test_without_a_user_a_row_that_fails_is_a_person_without_a_value(data):
         assert opened.people() == len(ROWS)
 
 
+@pytest.mark.slow
 def test_missing_values_can_be_left_out_and_their_people_stay(data):
     values, sizes = expected(held_by(ROWS, keep=lambda row: row[1] is not None))
     with engine(data, user="person", values_per_person=4, drop_missing=True) as opened:
@@ -131,6 +134,7 @@ def test_missing_values_can_be_left_out_and_their_people_stay(data):
         assert opened.people() == len(ROWS)
 
 
+@pytest.mark.slow
 def test_several_columns_are_counted_together_in_every_format(data):
     with engine(data, ("value", "country")) as opened:
         assert counted(opened) == Counter((row[1], row[3]) for row in ROWS)
@@ -153,6 +157,7 @@ def test_no_timestamp_makes_a_condition_fail(tmp_path):
                 assert opened.people() == 4
 
 
+@pytest.mark.slow
 def test_columns_may_have_names_that_queries_use():
     table = {"kept": ["a", "b", "c"], "person": [1, 2, 3], "value": [1, 1, 2], "held": [1, 2, 2]}
     with engine(table, "kept", user="value", values_per_person=2, where=Condition.parse("person < 3")) as opened:
@@ -329,6 +334,7 @@ def test_pairs_of_values_are_labels_and_are_found_again():
         assert counts[counts > 0].tolist() == [2, 1]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("protocol", [DummyHistogram, Histogram, SparseHistogram])
 def test_real_protocols_estimate_who_holds_what(protocol):
     """Errors are within their bounds (failure probability 1e-6 each), sampled and with messages."""
@@ -448,6 +454,7 @@ def test_what_is_outside_a_list_is_never_refused_where_few_can_be_asked_about(op
                 assert people.numbered().counts.sum() == 40 * options.get("values_per_person", 1)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("options", [{}, {"values_per_person": 2}, {"where": "app != 'x'"}])
 def test_a_user_that_is_no_number_is_nobody_in_every_format(options, tmp_path):
     """In files and in memory, with single values and sets; 0.0 and -0.0 are one person."""

@@ -41,6 +41,7 @@ def ends(estimate, low, high):
     return [estimate - np.asarray(low), np.asarray(high) - estimate]
 
 
+@pytest.mark.slow
 def test_the_tail_has_the_distribution_of_the_error(estimate, protocol):
     """The mean of 200 squared errors is within 60 % of the variance n / 8: 1e-7."""
     rng = np.random.default_rng(2)

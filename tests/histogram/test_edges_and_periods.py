@@ -53,6 +53,7 @@ def test_n_edges_make_n_plus_one_intervals_that_meet():
             edges.interval(outside)
 
 
+@pytest.mark.slow
 @given(st.lists(st.decimals(allow_nan=False, allow_infinity=False, places=4), min_size=1, max_size=20, unique=True))
 def test_the_text_of_edges_reads_back_and_labels_differ(numbers):
     edges = Edges(sorted(numbers))

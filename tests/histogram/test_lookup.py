@@ -112,6 +112,7 @@ def test_a_label_outside_a_list_is_an_error_with_the_nearest_labels():
         estimate[0]
 
 
+@pytest.mark.slow
 def test_a_label_that_reads_like_two_labels_is_an_error():
     estimate = histogram(["1.0", "1.00", "2"])
     with pytest.raises(LabelError, match=r"reads like '1.0' and '1.00'"):
@@ -120,12 +121,14 @@ def test_a_label_that_reads_like_two_labels_is_an_error():
     assert histogram(["1", "1.0"])[1] == pytest.approx(500, abs=60), "the same text wins"
 
 
+@pytest.mark.slow
 def test_a_month_is_not_its_first_day_and_none_is_no_text():
     estimate = histogram(["2026-01", "2026-02"])
     assert estimate[date(2026, 1, 1)] == 0
     assert histogram(["None", "x"])[None] == 0
 
 
+@pytest.mark.slow
 def test_people_without_a_value_are_found_by_their_text_too():
     rows = [{"app": "ab"[at % 2], "x": at % 3} for at in range(3000)]
     estimate = private_histogram(rows, column="app", where="x > 0", **GUARANTEE).estimate

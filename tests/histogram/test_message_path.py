@@ -150,6 +150,7 @@ def test_a_biased_shuffle_is_rejected():
     assert p_value(counts, np.full(24, 1 / 24)) <= FALSE_FAILURE_RATE
 
 
+@pytest.mark.slow
 def test_a_large_shuffle_keeps_the_multiset_and_moves_each_block_everywhere():
     size = 2_000_000
     messages = np.arange(size, dtype=np.uint32)

@@ -94,6 +94,7 @@ def test_with_a_limit_the_largest_are_shown_in_order():
     assert "█" in release.estimate.to_text(5).splitlines()[3], "a chart of all values"
 
 
+@pytest.mark.slow
 def test_numbers_of_a_list_are_shown_in_order_too():
     release = private_histogram(
         np.repeat([3, 1, 2], [900, 500, 700]), domain=[3, 1, 2], drop_missing=True, epsilon=1, delta=1e-6

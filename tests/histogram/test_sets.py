@@ -68,6 +68,7 @@ def test_without_padding_bins_everyone_holds_all():
         filled_up([[0, NONE]], bins=3, each=2, padding_bins=0)
 
 
+@pytest.mark.slow
 def test_padding_bins_are_shown_in_their_own_order():
     people = [{"person": person, "app": "mail"} for person in range(1000)]
     about = {"column": "app", "user": "person", "values_per_person": 5, "domain": ["mail", "maps"]}

@@ -179,6 +179,7 @@ def test_what_is_left_fits_whatever_the_kind(ledger, many):
     assert not allowed(StatedCurve(stated_epsilon=of_hist, stated_delta=1e-6))
 
 
+@pytest.mark.slow
 def test_a_refusal_where_nothing_fits(ledger):
     ledger.spend_elsewhere(epsilon=2.9999, delta=9.9e-6, what="nearly all")
     with pytest.raises(BudgetError, match=r"No epsilon of at least 0\.03 fits at delta 1e-6") as refused:
@@ -187,6 +188,7 @@ def test_a_refusal_where_nothing_fits(ledger):
     assert isinstance(refused.value, ParameterError)
 
 
+@pytest.mark.slow
 def test_what_was_spent_elsewhere_is_a_fact(ledger):
     """It is entered also beyond the limit, and nothing fits afterwards."""
     assert ledger.spend_elsewhere(epsilon=2.0, delta=0.0, what="a table") == 1
@@ -430,9 +432,20 @@ def test_what_is_entered_once_is_found_again(ledger, path):
     assert len(ledger.entries) == 6
 
 
+@pytest.mark.slow
 def test_what_was_entered_once_is_not_refused_later(ledger):
     ledger.spend(HISTOGRAM, what="task 12 theme", once=True)
     fill(ledger, FIT - 1)
     with pytest.raises(BudgetError):
         ledger.spend(HISTOGRAM, what="task 13 theme", once=True)
     assert ledger.spend(HISTOGRAM, what="task 12 theme", once=True) == 1
+
+
+@pytest.mark.parametrize(
+    ("epsilon", "fitting"), [(0.5, "None of them fits"), (1.0, "Only the first fits"), (1.5, "Only the first 3 fit")]
+)
+def test_releases_that_do_not_fit_together_say_how_many_fit(tmp_path, epsilon, fitting):
+    ledger = Ledger.create(tmp_path / "l", epsilon=epsilon, delta=1e-5, population="people")
+    planned = {str(number): HISTOGRAM for number in range(10)}
+    with pytest.raises(BudgetError, match=rf"^10 releases that are planned exceed .*\. {fitting}$"):
+        ledger.check_fits(planned, entries={})

@@ -75,6 +75,7 @@ def test_a_failure_while_noise_is_drawn_counts_as_spent(ledger, monkeypatch, dom
     assert ledger.total.delta(0.5) > 0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("asked", "error"),
     [

@@ -47,6 +47,7 @@ def test_window_matches_high_precision(n, mean):
             assert window.log_pmf[at] == pytest.approx(float(exact), abs=1e-11)
 
 
+@pytest.mark.slow
 @given(st.integers(1, 10**9), probabilities)
 def test_tail_bounds_are_upper_bounds_and_complement(n, p):
     window = Binomial(trials=n, probability=max(p, 2.0**-20)).window if n < 10**6 else Binomial(

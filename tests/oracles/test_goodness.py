@@ -2,9 +2,15 @@
 
 import numpy as np
 import pytest
-from scipy.stats import binom
+from scipy.stats import binom, chi2, poisson
 
-from tests.oracles.goodness import assert_distribution, assert_not_distribution, distribution_p_value
+from tests.oracles.goodness import (
+    FALSE_FAILURE_RATE,
+    REJECTED_UNSEEDED,
+    assert_distribution,
+    assert_not_distribution,
+    distribution_p_value,
+)
 
 
 @pytest.mark.slow
@@ -29,3 +35,15 @@ def test_noise_scaled_by_30_percent_is_rejected(scale):
 def test_a_single_draw_outside_the_support_is_rejected():
     pmf = np.array([0.5, 0.5])
     assert_not_distribution(np.array([0, 1] * 500 + [2]), 0, pmf)
+
+
+def rejected_by_chance(p_value, expected):
+    """The exact probability that a cell with this expected count gives a chi-square p-value below `p_value`."""
+    away = np.sqrt(chi2.isf(p_value, 1) * expected)
+    return poisson.sf(np.floor(expected + away), expected) + poisson.cdf(np.ceil(expected - away) - 1, expected)
+
+
+def test_draws_without_a_seed_fail_by_chance_no_more_often_than_stated():
+    expected = np.concatenate([np.arange(10, 200, 0.25), [1e3, 1e4]])
+    assert rejected_by_chance(REJECTED_UNSEEDED, expected).max() <= FALSE_FAILURE_RATE
+    assert rejected_by_chance(FALSE_FAILURE_RATE, expected).max() > 10 * FALSE_FAILURE_RATE  # the control

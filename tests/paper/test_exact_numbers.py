@@ -13,6 +13,7 @@ from shuffledp.protocols.local import RandomizedResponse
 from tests.oracles.random_randomizers import HALF
 
 
+@pytest.mark.slow
 def test_floats_are_the_fractions_that_they_are():
     coin = FiniteRandomizer.of(RandomizedResponse(users=1, bins=2, epsilon=1), range(2))
     exact = coin.shuffled_privacy(users=5, delta=Fraction(0.01))

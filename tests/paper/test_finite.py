@@ -62,6 +62,7 @@ def test_the_exact_ratio_is_enough_and_nothing_smaller_is(randomizer, users, del
         assert logarithm <= exact.epsilon <= logarithm * (1 + mpmath.mpf("2e-15"))
 
 
+@pytest.mark.slow
 @settings(max_examples=60, deadline=None)
 @given(st.one_of(single_message(), multi_message()), st.integers(1, 4))
 def test_the_witness_attains_the_pure_ratio(randomizer, users):

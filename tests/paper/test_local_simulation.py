@@ -97,6 +97,7 @@ def binomial(n, p):
     return np.array([math.comb(n, k) * p**k * (1 - p) ** (n - k) for k in range(n + 1)])
 
 
+@pytest.mark.slow
 def test_the_guarantee_of_a_local_simulation():
     pure = RandomizedResponse(users=100, bins=3, epsilon=0.7)
     assert (to_local(pure).guarantee.epsilon, to_local(pure).guarantee.delta) == (0.7, 0)

@@ -43,6 +43,7 @@ def test_a_measured_number_brackets_the_true_one(start):
     assert found.users < 1.8 * found.too_few
 
 
+@pytest.mark.slow
 def test_measured_numbers_are_as_sure_as_they_say():
     """With confidence 0.9, at most a tenth of the pairs may be wrong (and with Bonferroni far fewer are)."""
     rng, wrong = np.random.default_rng(13), 0

@@ -105,6 +105,7 @@ def test_the_number_of_bins_does_not_matter():
         assert max(chances) - min(chances) < 1e-12
 
 
+@pytest.mark.slow
 def test_drawn_supports_are_uniform():
     problem, rng = SupportIdentification(items_in_support=2, bins=5), np.random.default_rng(3)
     pairs = [(a, b) for a in range(5) for b in range(a + 1, 5)]

@@ -201,6 +201,7 @@ class GivenCounts:
         raise AssertionError("all values of one level are continuations")
 
 
+@pytest.mark.slow
 def test_a_missed_text_and_an_interval_share_the_failure_probability():
     """Exact failure probabilities, summed over all counts of messages, for every number of people who hold a text.
 
@@ -328,6 +329,7 @@ def planted(protocol, code, *, level, path, number):
     return (level * family.seeds + seeds) * family.modulus + buckets
 
 
+@pytest.mark.slow
 def test_forged_messages_do_not_make_a_search_endless(monkeypatch):
     monkeypatch.setattr(text_tests, "FEWEST_CONTINUED", 30)
     rng, search = np.random.default_rng(5), searching(WORDS, users=900)

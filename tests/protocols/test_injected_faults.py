@@ -124,6 +124,7 @@ def test_unseeded_draws_all_differ(name):
         assert len(alone) == 3
 
 
+@pytest.mark.slow
 def test_unseeded_sums_and_shuffles_differ():
     """Sums of 10^6 people with a flip each with 1/4 agree with probability 1e-3: eight of them never do."""
     bits = np.zeros(10**6, dtype=np.int64)
@@ -146,6 +147,7 @@ def on_grid(probability):
     return round(probability * 2**20) / 2**20
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("bit", [0, 1])
 def test_one_bit_at_a_time_has_the_distribution_of_many(bit):
     """As tests/protocols/test_contract.py has it for every histogram, with its rate of false failures."""

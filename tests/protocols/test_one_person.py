@@ -162,6 +162,7 @@ def test_drawn_sums_have_noise_whatever_people_hold(ones):
     assert_distribution(drawn, protocol.noise.window.first, protocol.noise.window.pmf)
 
 
+@pytest.mark.slow
 def test_parts_of_a_sum_one_by_one_add_up_to_its_noise():
     """One person at a time makes the same parts as many at once, which tests/protocols/sums compares with the
     distribution.

@@ -51,6 +51,7 @@ def test_fewer_reports_than_honest_people(kind, low, high):
     assert protocol.for_reports(150).honest_users == 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["hist", "dummy", "dummy-poisson", "blanket"])
 def test_every_missing_person_may_be_honest(name):
     """A review found 1.000 at 800 of 1,000 people with 800 honest ones, and 1.217 at 799."""
@@ -133,6 +134,7 @@ def test_one_message_each_gives_the_number_of_people():
     assert protocol.estimate(protocol.tally(protocol.randomize(np.zeros(1000, dtype=int)))).guarantee.epsilon == 1
 
 
+@pytest.mark.slow
 def test_runs_and_releases_know_how_many_there_are():
     """Where the messages alone could not tell."""
     values = [0] * 120 + [1] * 80

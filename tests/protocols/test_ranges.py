@@ -107,6 +107,7 @@ def test_a_level_that_is_not_accounted_for_would_break_the_guarantee():
     assert flat.privacy.delta(0.75) < 0.9 * honest
 
 
+@pytest.mark.slow
 def test_calibration_accounts_for_every_level(protocol):
     assert protocol.privacy.delta(GUARANTEE["epsilon"]) <= GUARANTEE["delta"]
     assert protocol.nodes.values_per_person == protocol.tree.levels
@@ -115,6 +116,7 @@ def test_calibration_accounts_for_every_level(protocol):
     assert protocol.nodes.bins == protocol.tree.nodes
 
 
+@pytest.mark.slow
 def test_only_honest_people_count():
     half = Ranges.calibrate(users=PEOPLE, bins=LEAVES, honest_users=PEOPLE // 2, **GUARANTEE)
     assert half.honest == PEOPLE // 2
@@ -170,6 +172,7 @@ def test_impossible_parameters_are_refused():
         replace(good, nodes=replace(good.nodes, values_per_person=1))
 
 
+@pytest.mark.slow
 def test_it_is_a_protocol_and_comes_back_from_its_record(protocol):
     assert isinstance(protocol, MessageProtocol)
     again = from_record(json.loads(json.dumps(to_record(protocol))))

@@ -65,6 +65,7 @@ def counts_of(rows, *, real=REAL, each=EACH):
 # the guarantee ------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("values", "mean"), [(1, 42.7), (2, 75.3), (4, 145), (8, 287), pytest.param(16, 574, marks=pytest.mark.slow)]
 )
@@ -83,6 +84,7 @@ def all_sets(real, each):
     return [tuple(row) for row in filled_up(padded, bins=real + each, each=each, padding_bins=each).tolist()]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("people", "real"), [(2, 2), (3, 2), pytest.param(2, 3, marks=pytest.mark.slow)])
 def test_the_curve_is_the_worst_of_all_neighbours_in_fractions(people, real):
     """Every dataset of a few people with at most two values each, and every replacement."""
@@ -198,6 +200,7 @@ def test_impossible_padding_bins_are_refused():
 # the messages -----------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @sending
 def test_the_number_of_messages_does_not_tell_how_many_values_one_holds(name):
     """With the same coins, a person sends the same number of messages whatever they hold."""
@@ -208,6 +211,7 @@ def test_the_number_of_messages_does_not_tell_how_many_values_one_holds(name):
     assert len(numbers) == 1
 
 
+@pytest.mark.slow
 @sending
 def test_a_bin_that_is_held_twice_is_refused(name):
     with pytest.raises(DataError, match="twice"):
@@ -243,6 +247,7 @@ def test_messages_follow_the_distribution_that_is_sampled(name):
     assert p_values[2] < FALSE_FAILURE_RATE / 10
 
 
+@pytest.mark.slow
 @sending
 def test_fewer_reports_are_noticed(name):
     people = 400
@@ -344,6 +349,7 @@ def test_holdings_give_the_counts_of_padding_bins():
     assert holders_of_padding([4, 6]).tolist() == [4]
 
 
+@pytest.mark.slow
 def test_the_error_of_ours_grows_with_the_square_root_of_the_number_of_values():
     """Noise of P^hist grows in proportion to K; that of clusters only with its square root."""
     errors = [

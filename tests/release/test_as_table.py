@@ -160,6 +160,7 @@ def test_a_plan_prints_a_table():
     assert "any value" in str(plan(users=1000, bins=None, **GUARANTEE))
 
 
+@pytest.mark.slow
 def test_absent_labels_keep_their_kind_in_json():
     rows = [{"app": "ab"[at % 2], "x": at % 3} for at in range(3000)]
     release = private_histogram(rows, column="app", where="x > 0", **GUARANTEE)

@@ -110,6 +110,7 @@ def test_too_few_people_are_an_error_that_says_how_many():
         chosen(Target(users=50, bins=3, epsilon=1, delta=1e-6), estimator="unbiased")
 
 
+@pytest.mark.slow
 def test_a_release_calibrates_each_protocol_once(monkeypatch):
     """hist, its unbiased estimator and dummy share one calibration; both sparse ones are searched for once each."""
     calls = Counter()
@@ -133,6 +134,7 @@ def test_a_release_calibrates_each_protocol_once(monkeypatch):
     assert {times for kind, times in calls.items() if kind[0] == "sparse"} == {1}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("practical", [math.inf, 1000.0, 6.0])
 @pytest.mark.parametrize(
     ("users", "bits", "listed"),
@@ -155,6 +157,7 @@ def test_a_plan_says_what_a_release_will_use(users, bits, listed, practical):
         assert choice.protocol.messages_per_user.expected <= practical
 
 
+@pytest.mark.slow
 def test_an_unlisted_release_is_planned_by_any_large_number_of_values():
     """Which of them is taken does not depend on how large the universe is."""
     plans = [plan_for(Target(users=2 * 10**5, bins=bins, epsilon=1, delta=1e-6), beta=0.05, practical_messages=1000)

@@ -56,6 +56,7 @@ def test_a_clipped_estimate_keeps_its_confidence():
     assert seen == {True, False}
 
 
+@pytest.mark.slow
 def test_ranges_have_a_new_band_and_new_quantiles():
     rng = np.random.default_rng(5)
     ages = rng.integers(0, 19, 2000)

@@ -29,6 +29,7 @@ def test_an_interrupted_search_is_in_the_ledger_and_counts_as_spent(tmp_path, mo
     assert "counts as spent" in stopped.value.__notes__[0]
 
 
+@pytest.mark.slow
 def test_no_message_is_made_without_a_budget(tmp_path, monkeypatch):
     def made(*_, **__):
         raise AssertionError("messages were made")
@@ -40,6 +41,7 @@ def test_no_message_is_made_without_a_budget(tmp_path, monkeypatch):
     assert not ledger.entries
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "row", ["abc", None, 5, b"abc", "a\ud800", "a\0b", "x" * 10**6, "a" + "\u0301\u0316" * 10**5, "(other)", "abc/"]
 )

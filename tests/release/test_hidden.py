@@ -105,6 +105,7 @@ def test_a_public_list_is_not_hidden():
     assert hide(listed, Blocklist.of(["badword"])) is listed
 
 
+@pytest.mark.slow
 def test_the_sum_of_intervals_holds_with_all_others():
     """In 300 releases the interval of the hidden row fails no more often than 1 - beta allows.
 
@@ -127,6 +128,7 @@ def test_an_evaluation_is_refused():
         hide(evaluated, Blocklist.of(["a"]))
 
 
+@pytest.mark.slow
 def test_bad_files_are_one_clear_error(tmp_path):
     path = tmp_path / "blocked.txt"
     with pytest.raises(DataError, match=r"blocked\.txt cannot be read"):

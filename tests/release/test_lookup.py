@@ -41,6 +41,7 @@ def test_a_list_has_the_same_estimates_and_narrower_intervals(release):
         found["site4.example"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("ending", ["json", "parquet"])
 def test_a_saved_release_gives_the_same(release, tmp_path, ending):
     stored = Release.from_json(release.save(tmp_path / f"release.{ending}"))
@@ -50,6 +51,7 @@ def test_a_saved_release_gives_the_same(release, tmp_path, ending):
     assert one.explain() == other.explain()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("ending", ["json", "parquet"])
 def test_pairs_of_people_with_several_values(tmp_path, ending):
     """Also the people who have fewer or more values, whose labels are not values."""
@@ -66,6 +68,7 @@ def test_pairs_of_people_with_several_values(tmp_path, ending):
     assert found.cap == release.estimate.cap
 
 
+@pytest.mark.slow
 def test_numbers_and_labels_that_read_alike():
     ages = {"age": RNG.integers(0, 90, 1000)}
     release = private_histogram(ages, column="age", domain=Edges([0, 18, 65]), protocol="hashed", **GUARANTEE)
@@ -92,6 +95,7 @@ def test_lists_that_are_refused(release, values, error, reason):
         release.lookup(values)
 
 
+@pytest.mark.slow
 def test_releases_without_the_messages_behind_them(release):
     with pytest.raises(ParameterError, match="beta"):
         release.lookup(["site0.example"], beta=2)

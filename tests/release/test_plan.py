@@ -212,6 +212,7 @@ def test_messages_that_are_allowed_limit_the_advice_everywhere(users, bins, most
     assert answer.recommended_for_held_data is not None  # nobody sends anything there
 
 
+@pytest.mark.slow
 def test_hashed_values_are_recommended_where_messages_matter():
     crowd = {"users": 10**6, "epsilon": 1.0, "delta": 1e-6}
     same = plan(**crowd, bins=10**6)  # dummy would send 44

@@ -244,6 +244,7 @@ def test_shares_may_be_any_numbers():
     assert [found.share for found in release.estimate.quantiles()] == [0.5, 0.9]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("domain", [{"age": Edges("0:100:5")}, [Edges("0:100:5")]], ids=["by name", "in a list"])
 def test_a_domain_of_one_column_may_be_given_as_for_several(domain):
     release = private_histogram({"age": AGES}, column="age", domain=domain, ranges=True, **GUARANTEE)

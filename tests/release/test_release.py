@@ -79,6 +79,7 @@ def test_the_calibrated_guarantee_is_the_asked_one():
     assert release.protocol.users == 1101
 
 
+@pytest.mark.slow
 def test_notes_on_people_and_missing_values():
     table = pd.DataFrame({"page": VALUES, "who": np.arange(1101) // 2})
     plain = private_histogram(table, column="page", **GUARANTEE)
@@ -105,6 +106,7 @@ def test_warnings():
 MONTHS = {"start": "2026-01", "stop": "2026-04"}
 
 
+@pytest.mark.slow
 def test_dates_in_another_format_give_a_hint_and_with_the_format_none():
     """By the private counts: nothing else about the data decides."""
     dates = [f"{1 + at % 3}/15/26" for at in range(1500)]
@@ -125,6 +127,7 @@ def test_numbers_in_another_format_give_a_hint():
     assert release.warnings == (Caution.MOSTLY_NO_NUMBER,)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("missing", [400, 600])
 def test_the_hint_is_about_those_who_pass_a_condition(missing):
     table = {"d": ["x"] * missing + ["2026-02-01"] * (1000 - missing) + ["x"] * 3000, "c": [1] * 1000 + [0] * 3000}
@@ -133,6 +136,7 @@ def test_the_hint_is_about_those_who_pass_a_condition(missing):
     assert (Caution.MOSTLY_NO_DATE in release.warnings) is (missing > 500)
 
 
+@pytest.mark.slow
 def test_json_has_everything_and_no_truth_unless_asked():
     plain = json.loads(private_histogram(VALUES, **GUARANTEE).to_json())
     assert plain["column"] == "value"
@@ -186,6 +190,7 @@ def test_wrong_data(tmp_path):
         private_histogram(tmp_path / "none.csv", column="a", **GUARANTEE)
 
 
+@pytest.mark.slow
 def test_too_few_people():
     with pytest.raises(TooFewUsersError, match="needs at least 148"):
         private_histogram(VALUES[:100], **GUARANTEE, protocol="hist")
@@ -194,6 +199,7 @@ def test_too_few_people():
     assert len(private_histogram(["a"], **GUARANTEE).estimate) == 0
 
 
+@pytest.mark.slow
 def test_a_domain_of_numbers_and_a_given_universe():
     ages = np.repeat([30, 40], 400)
     release = private_histogram(ages, **GUARANTEE, domain=Domain.range(18, 100), drop_missing=True)

@@ -49,6 +49,7 @@ def at_most(probability):
     return stats.binom.isf(FALSE_FAILURES, RUNS, probability)
 
 
+@pytest.mark.slow
 def test_values_that_nobody_holds_are_seldom_reported(runs):
     assert sum(bool(labels - {0, 1, 2}) for labels, _ in runs) <= at_most(RISK)
 
@@ -57,6 +58,7 @@ def test_a_value_with_the_limit_is_reported(runs):
     assert sum(1 not in labels for labels, _ in runs) <= at_most(BETA)
 
 
+@pytest.mark.slow
 def test_all_bounds_hold_at_once(runs):
     assert sum(not held for _, held in runs) <= at_most(BETA)
 

@@ -88,6 +88,7 @@ def test_a_cross_table_comes_back_in_its_order(options):
             again.estimate["m", "typo"]
 
 
+@pytest.mark.slow
 def test_cells_that_are_none_are_noticed():
     domain = {"sex": ["m", "f"], "age": Edges("0,18,40,65")}
     release = private_histogram(PAIRS, column=["sex", "age"], where="x > 0", domain=domain, **GUARANTEE)
@@ -143,6 +144,7 @@ def test_truth_values_come_back_as_such():
     assert sorted(map(repr, Release.from_json(release.to_json()).estimate)) == ["False", "True"]
 
 
+@pytest.mark.slow
 def test_what_does_not_come_back_is_documented():
     """The docstring names three things: the list of a domain, odd labels, the true counts."""
     listed = private_histogram(VALUES, **GUARANTEE, domain=["a", "b", "rare"], protocol="hist")

@@ -81,6 +81,7 @@ def test_every_value_has_its_part_of_the_risk_of_a_pair():
     assert found.high - found.low == most - least - 1  # the range ends between two whole numbers
 
 
+@pytest.mark.slow
 def test_values_and_quantiles_of_a_round_share_its_risk():
     rng = np.random.default_rng(10)
     releases = [release_of_ages(rng.integers(0, 19, 2000), rng=rng) for _ in range(2)]

@@ -106,6 +106,7 @@ def test_a_release_comes_back_from_json(domain, trust):
     assert Release.from_json(json.dumps(earlier)).curator_error is None
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("domain", [None, FRUIT])
 def test_the_default_says_what_a_curator_would_give(domain):
     release = private_histogram(PEOPLE, **GUARANTEE, domain=domain)
@@ -143,6 +144,7 @@ def test_a_curator_who_gains_nothing_is_not_mentioned():
     )
 
 
+@pytest.mark.slow
 def test_the_estimator_that_is_asked_for_is_compared():
     release = private_histogram(PEOPLE, **GUARANTEE, domain=FRUIT, estimator="truncated")
     assert (

@@ -196,6 +196,7 @@ def test_the_knob_trades_messages_for_error():
         assert protocol.privacy.delta(0.5) <= 1e-6
 
 
+@pytest.mark.slow
 def test_an_error_target_is_met_with_fewer_messages():
     common = {"users": 10**5, "bins": 10**4, "epsilon": 1.0, "delta": 1e-6}
     best = SparseHistogram.calibrate(**common, messages=math.inf)
