@@ -49,13 +49,34 @@ def test_without_an_answer_of_the_server_a_clock_closes_nothing(browser, asking)
 
 
 def test_a_survey_that_closed_in_time_was_not_closed_early(browser, asking):
-    """Also if the clock of the device is behind."""
+    """Also if the clock of the device is behind, and whatever the check of the task finds later."""
+    checks = []
     with visiting(browser) as visitor:
         visitor.page.clock.set_fixed_time(datetime.now(UTC) - timedelta(days=3))
+        visitor.context.route("**/v1/tasks/*", lambda route: checks.append(route))
         visitor.visit(asking.page(CLOSED), shows="closed")
-        expect(visitor.page.locator("[data-state=closed]")).to_contain_text("People could answer until", timeout=20_000)
+        closed = visitor.page.locator("[data-state=closed]")
+        expect(closed).to_contain_text("People could answer until", timeout=20_000)
         assert "closed early" not in visitor.notice("closed")
+        with visitor.page.expect_response("**/v1/tasks/*"):
+            checks.pop().continue_()
+        expect(closed).to_be_visible()
         assert visitor.page.evaluate("document.activeElement === document.body")
+
+
+def test_a_form_that_turns_out_to_be_closed_leads_to_the_notice(browser, asking):
+    """The device believes that the survey is open; the server answers when the form is already there."""
+    answers = []
+    with visiting(browser) as visitor:
+        visitor.page.clock.set_fixed_time(datetime.now(UTC) - timedelta(days=3))
+        visitor.context.route("**/status", lambda route: answers.append(route))
+        visitor.visit(asking.page(CLOSED))
+        visitor.context.unroute("**/status")
+        for answer in answers:
+            answer.continue_()
+        visitor.until("closed")
+        expect(visitor.page.locator("[data-state=closed] h2")).to_be_focused()
+        assert not visitor.page.locator("#send").is_visible()
 
 
 def test_a_survey_that_opens_later_is_no_matter_of_the_clock(browser, asking):
