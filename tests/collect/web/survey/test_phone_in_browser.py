@@ -186,11 +186,12 @@ def test_a_survey_that_was_closed_early_never_asks(phone, surveys, last):
     page.goto(surveys.page(THEMES))
     if last == "status":
         phone.until("new").choose("dark")
-        held[0].fulfill(json=CLOSED_EARLY)
+        phone.first_of(held).fulfill(json=CLOSED_EARLY)
     phone.until("closed")
     if last == "task":
+        check = phone.first_of(held)
         with page.expect_response(task):
-            held[0].continue_()
+            check.continue_()
     page.get_by_text("Your device has checked this promise.").wait_for(state="attached")
     page.wait_for_timeout(100)
     expect(phone.until("closed").page.locator("[data-state=closed]")).to_contain_text(

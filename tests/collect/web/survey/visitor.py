@@ -75,6 +75,14 @@ class Visitor:
         self.page.locator(f'main[data-shows="{shows}"]').wait_for(timeout=20_000)
         return self
 
+    def first_of(self, held):
+        """The first of the routes that a test holds back; a busy browser asks late."""
+        for _ in range(1000):
+            if held:
+                break
+            self.page.wait_for_timeout(20)
+        return held[0]
+
     def notice(self, state):
         """The text of a state, with its folds."""
         return " ".join(self.page.locator(f'[data-state="{state}"]').text_content().split())
