@@ -15,6 +15,7 @@ import time
 import warnings
 from pathlib import Path
 
+import psutil
 import psycopg
 import pytest
 
@@ -78,8 +79,14 @@ def kill_a_backend(server):
 
 
 def kill_all_of_it(server):
-    """Kill the main process of PostgreSQL; start it again once all are gone."""
-    os.kill(server.get_pid(), signal.SIGKILL)
+    """Kill all processes of PostgreSQL, as a power cut does, and start it again.
+
+    A process that survived the main one, waiting for a lock, would keep the shared memory and prevent the start.
+    """
+    main = psutil.Process(server.get_pid())
+    main.suspend()  # so that it starts no further process
+    for process in (*main.children(), main):
+        process.kill()
 
     def started():
         # a zombie process, which no parent collects, seems to run
