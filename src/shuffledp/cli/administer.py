@@ -240,7 +240,7 @@ def _when(about: dict[str, Any]) -> str:
     return _state(about) + ("" if link is None else f"{link} {shown(str(about.get('closes')), width=40)}")
 
 
-_AT = "--server https://host --token operator.token"
+_AT = "--server http://127.0.0.1:8001 --token operator.token"
 COMMANDS: dict[str, tuple[Callable[..., Any], str] | CommandGroup] = {
     "add": (add, f"shuffledp task add theme.task.json \\\n{_AT}"),
     "list": (listed, f"shuffledp task list {_AT}"),

@@ -162,7 +162,8 @@ def _trust(facts: Collected) -> str:
     servers = "the shuffler and the analyzer" if facts.shufflers == 1 else f"all {_number(facts.shufflers + 1)} servers"
     return (
         f"Answers stay private unless {servers} cheat together, a shuffler throws away everyone "
-        "else's messages, the server of a survey page changed that page, or most reports of a batch were made up."
+        "else's messages, the server of a survey page changed that page, or more reports of a batch were made up than "
+        "the guarantee allows."
     )
 
 

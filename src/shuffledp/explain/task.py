@@ -48,9 +48,9 @@ _ADMITTED = {
         "enough real people in each batch: {honest}. So everyone who knows the secret must send only their own report."
     ),
     "tokens": (
-        "Every report needs a one-time token. The operator of the first shuffler issues the tokens, and the server "
-        "does not store them with the reports. The operator decides who is in a batch, and must be trusted that it has "
-        "enough real people: {honest}."
+        "Every report needs a one-time token. The server does not store the tokens with the reports. The organisation "
+        "that gives tokens to people decides who is in a batch, and must be trusted that it has enough real people: "
+        "{honest}."
     ),
 }
 
