@@ -14,8 +14,7 @@ from pathlib import Path
 import numpy as np
 
 from benchmarks.timing import table
-from shuffledp.collect.crypto.batch import spooled
-from shuffledp.collect.crypto.fingerprint import fingerprints, screen
+from shuffledp.collect.crypto.batch import fingerprints, screen, spooled
 from shuffledp.collect.store import open_tally_store
 
 BATCHES = 10

@@ -15,7 +15,7 @@ from scripts.text_vectors import ADDRESSES
 
 from shuffledp.collect.crypto.keys import KeyPair
 from shuffledp.collect.task import AnswerList, Place, Series, Servers, series_of
-from shuffledp.collect.task.new_series import new_series
+from shuffledp.collect.task.new_task import new_series
 from shuffledp.errors import BrokenPromiseError
 
 WEEK, DAY = 7 * 86_400, 86_400

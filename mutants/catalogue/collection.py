@@ -172,7 +172,7 @@ MUTANTS = (
     Mutant(
         name="invitation-token-in-a-request-line",
         harm="The server of a link, its proxy and their logs see the token of the person who fetches the task.",
-        target="shuffledp.collect.client.invitation:Invitation.fetch",
+        target="shuffledp.collect.client.transport:Invitation.fetch",
         pattern="f'{self.address}/v1/{kind}/{self.id}'",
         replacement="f'{self.address}/v1/{kind}/{self.id}?token={self.admission}'",
         tests=(
@@ -182,7 +182,7 @@ MUTANTS = (
     Mutant(
         name="invitation-token-in-the-query",
         harm="Everybody who opens an invitation link sends its token to the server of the page, in a request line.",
-        target="shuffledp.collect.client.invitation:invitation_link",
+        target="shuffledp.collect.client.transport:invitation_link",
         pattern="f'{address}/ask/{page}#token={admission}'",
         replacement="f'{address}/ask/{page}?token={admission}'",
         tests=("tests/collect/client/test_invitation.py::test_links_of_tasks_and_series",),

@@ -22,7 +22,7 @@ MUTANTS = (
     Mutant(
         name="fingerprints-without-key",
         harm="A reader of the store can tell which ciphertexts passed through it.",
-        target="shuffledp.collect.crypto.fingerprint:_digests",
+        target="shuffledp.collect.crypto.batch:_digests",
         pattern="key=secret",
         replacement="key=b''",
         tests=("tests/collect/crypto/test_fingerprints.py",),
@@ -62,7 +62,7 @@ MUTANTS = (
     Mutant(
         name="replays-kept",
         harm="Ciphertexts of earlier batches are counted again.",
-        target="shuffledp.collect.crypto.fingerprint:screen",
+        target="shuffledp.collect.crypto.batch:screen",
         pattern="~memory.known(found)",
         replacement="memory.known(found) | True",
         tests=("tests/collect/store/test_fingerprints.py::test_a_ciphertext_is_new_once",),
@@ -70,7 +70,7 @@ MUTANTS = (
     Mutant(
         name="fingerprints-of-other-onions",
         harm="In a batch with copies, wrong ciphertexts are remembered, and replays of the right ones are kept.",
-        target="shuffledp.collect.crypto.fingerprint:screen",
+        target="shuffledp.collect.crypto.batch:screen",
         pattern="onions[first[start:start + each]]",
         replacement="onions[start:start + each][:first.size - start]",
         tests=(
@@ -117,7 +117,7 @@ MUTANTS = (
     Mutant(
         name="mixed-reports-not-skipped",
         harm="Report files that are mixed twice put people into two batches with the same noise.",
-        target="shuffledp.collect.batch_files.mix:_mix_reports",
+        target="shuffledp.collect.batch_files.steps:_mix_reports",
         pattern="[memory.taken(), read_taken(before, task)]",
         replacement="[read_taken(before, task)]",
         tests=("tests/collect/batch_files/test_replays.py::test_a_report_is_mixed_once_without_any_option",),
@@ -125,7 +125,7 @@ MUTANTS = (
     Mutant(
         name="mixed-reports-not-remembered",
         harm="The next run puts the same people into another batch.",
-        target="shuffledp.collect.batch_files.mix:_mix_reports",
+        target="shuffledp.collect.batch_files.steps:_mix_reports",
         pattern="memory.remember_reports(run, used, unfinished=folder)",
         replacement="None",
         tests=("tests/collect/batch_files/test_replays.py::test_a_report_is_mixed_once_without_any_option",),
@@ -159,7 +159,7 @@ MUTANTS = (
     Mutant(
         name="relayed-onions-not-remembered",
         harm="A later shuffler forwards a replayed person again.",
-        target="shuffledp.collect.batch_files.mix:_mix_batches",
+        target="shuffledp.collect.batch_files.steps:_mix_batches",
         pattern="remembered_as(used, {batch.batch_id for batch in mixed}, memory)",
         replacement="{}",
         tests=("tests/collect/batch_files/test_replays.py::test_a_replayed_person_is_in_one_of_two_relayed_batches",),
@@ -167,7 +167,7 @@ MUTANTS = (
     Mutant(
         name="released-batches-not-remembered",
         harm="The analyzer releases two batches that differ by one person.",
-        target="shuffledp.collect.batch_files.count:count_files",
+        target="shuffledp.collect.batch_files.steps:count_files",
         pattern="remembered_as(used, names, memory)",
         replacement="{}",
         tests=(
@@ -185,7 +185,7 @@ MUTANTS = (
     Mutant(
         name="relayed-batch-without-noise",
         harm="A later shuffler forwards the messages of a newcomer alone.",
-        target="shuffledp.collect.batch_files.mix:_mix_batches",
+        target="shuffledp.collect.batch_files.steps:_mix_batches",
         pattern="most_people(task, batch.number) < task.honest_users",
         replacement="most_people(task, batch.number) < 0",
         tests=("tests/collect/batch_files/test_replays.py::test_a_newcomer_among_replayed_people_is_not_relayed",),
@@ -233,7 +233,7 @@ MUTANTS = (
     Mutant(
         name="batch-left-out-is-remembered",
         harm="People of a batch that was left out can never be counted, since their messages seem to be repeated.",
-        target="shuffledp.collect.batch_files.count:count_files",
+        target="shuffledp.collect.batch_files.steps:count_files",
         pattern="{batch.batch_id for batch in good}",
         replacement="{batch.batch_id for batch in counts}",
         tests=(
@@ -244,7 +244,7 @@ MUTANTS = (
     Mutant(
         name="batch-of-honest-users-only",
         harm="A batch in files has fewer people than its noise needs.",
-        target="shuffledp.collect.batch_files.mix:_mix_reports",
+        target="shuffledp.collect.batch_files.steps:_mix_reports",
         pattern="users=task.users",
         replacement="users=task.honest_users",
         tests=("tests/collect/batch_files/test_mixing.py::test_a_batch_has_all_users_though_fewer_are_assumed_honest",),
@@ -252,7 +252,7 @@ MUTANTS = (
     Mutant(
         name="batch-id-not-keyed",
         harm="Another server can link the id of a batch to report ids.",
-        target="shuffledp.collect.batch_files.mix:_mix_reports",
+        target="shuffledp.collect.batch_files.steps:_mix_reports",
         pattern="lot_key(key.private_bytes, task.id)",
         replacement="lot_key(bytes(32), task.id)",
         tests=("tests/collect/batch_files/test_mixing.py::test_the_id_of_a_batch_is_keyed",),

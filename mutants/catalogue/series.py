@@ -46,7 +46,7 @@ MUTANTS = (
     Mutant(
         name="new-series-noise-of-one-round",
         harm="The noise of a new series is that of a single task.",
-        target="shuffledp.collect.task.new_series:new_series.reached",
+        target="shuffledp.collect.task.new_task:new_series.reached",
         pattern="[task.protocol.privacy] * rounds",
         replacement="[task.protocol.privacy]",
         tests=("tests/collect/task/test_series_guarantee.py::test_fewer_rounds_need_less_noise",),

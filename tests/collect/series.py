@@ -6,7 +6,7 @@ from functools import cache
 
 from shuffledp.collect.crypto.keys import KeyPair
 from shuffledp.collect.task import AnswerList, Place, Series, Servers
-from shuffledp.collect.task.new_series import new_series
+from shuffledp.collect.task.new_task import new_series
 from tests.collect.tasks import THEMES, Kept
 
 FIRST = datetime(2027, 1, 1, tzinfo=UTC)

@@ -12,8 +12,8 @@ import httpx
 import pytest
 from msgspec.structs import replace
 
-from shuffledp.collect.client.invitation import invitation_link
 from shuffledp.collect.client.making import new_report
+from shuffledp.collect.client.transport import invitation_link
 from shuffledp.collect.crypto.keys import read_key, read_word
 from shuffledp.collect.deployment.parties import Party, read_party
 from shuffledp.collect.server.auth import hash_of

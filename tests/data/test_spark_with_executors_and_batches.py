@@ -14,8 +14,8 @@ import pyarrow.parquet
 import pytest
 
 from shuffledp.collect.batch_files import count_files, mix_files, write_reports
-from shuffledp.collect.batch_files import mix as mixing
 from shuffledp.collect.batch_files import spark as on_spark
+from shuffledp.collect.batch_files import steps as mixing
 from shuffledp.collect.batch_files.engine import OutputFolder
 from shuffledp.collect.batch_files.lots import lot_key
 from shuffledp.collect.batch_files.seen import opened_seen

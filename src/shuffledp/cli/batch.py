@@ -16,8 +16,8 @@ from shuffledp.formatting import counted
 from shuffledp.jsonable import plain
 
 if TYPE_CHECKING:
-    from shuffledp.collect.batch_files.mix import MixedFiles
     from shuffledp.collect.batch_files.repeats import RefusedBatch
+    from shuffledp.collect.batch_files.steps import MixedFiles
 
 MIX_EXAMPLE = r"""
 shuffledp mix reports --task theme.task.json \
@@ -69,8 +69,8 @@ def mix(
     interrupted.
     """
     from shuffledp.cli.progress import ProgressBar, quiet_start
-    from shuffledp.collect.batch_files.mix import TooFewReportsError, mix_files
     from shuffledp.collect.batch_files.seen import seen_folder
+    from shuffledp.collect.batch_files.steps import TooFewReportsError, mix_files
     from shuffledp.collect.crypto.keys import read_key
     from shuffledp.collect.task import read_task
 
@@ -196,9 +196,9 @@ def count(
     from shuffledp.cli.options import check_ledger, keep_existing, refuse_repeated
     from shuffledp.cli.progress import ProgressBar, quiet_start
     from shuffledp.cli.release_output import publish
-    from shuffledp.collect.batch_files.count import count_files
     from shuffledp.collect.batch_files.formats import find_tables
     from shuffledp.collect.batch_files.seen import seen_folder
+    from shuffledp.collect.batch_files.steps import count_files
     from shuffledp.collect.crypto.keys import read_key
     from shuffledp.collect.task import read_task
     from shuffledp.explain.collected import lookup_lines

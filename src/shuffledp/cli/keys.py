@@ -113,7 +113,7 @@ def tokens(
     """
     from shuffledp.atomic_file import check_folder, write_whole
     from shuffledp.cli.options import keep_existing, refuse_repeated
-    from shuffledp.collect.client.invitation import invitation_link
+    from shuffledp.collect.client.transport import invitation_link
     from shuffledp.collect.crypto.keys import refuse_existing_secret, write_secret
     from shuffledp.collect.server.auth import new_token, sorted_hashes
 
@@ -161,7 +161,7 @@ def link(
     Browsers do not send the fragment to any server. Links with one-time tokens are written by
     `shuffledp keys tokens --links`.
     """
-    from shuffledp.collect.client.invitation import invitation_link
+    from shuffledp.collect.client.transport import invitation_link
     from shuffledp.collect.crypto.keys import read_word, write_secret
     from shuffledp.collect.task import read_task_or_series
 

@@ -27,7 +27,7 @@ from shuffledp.jsonable import plain
 if TYPE_CHECKING:
     from shuffledp.collect import Client, CrowdResult, Receipt
     from shuffledp.collect.client.budget import BudgetUse
-    from shuffledp.collect.client.invitation import Invitation
+    from shuffledp.collect.client.transport import Invitation
     from shuffledp.collect.task import Task
 
 SEND_EXAMPLE = "shuffledp send --task theme.task.json --value dark"
@@ -127,7 +127,7 @@ def send(
 
 def _invitation(file: Path, admission: Path | None) -> Invitation:
     """The link in a file, or in the first line of standard input: on the command line other users could see it."""
-    from shuffledp.collect.client.invitation import Invitation
+    from shuffledp.collect.client.transport import Invitation
     from shuffledp.collect.crypto.keys import read_secret
 
     if admission is not None:

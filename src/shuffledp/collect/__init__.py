@@ -29,8 +29,7 @@ if TYPE_CHECKING:
         PieceList,
     )
     from shuffledp.collect.task.guarantee import Promise
-    from shuffledp.collect.task.new_series import new_series
-    from shuffledp.collect.task.new_task import new_task
+    from shuffledp.collect.task.new_task import new_series, new_task
     from shuffledp.collect.task.series import Series, SeriesPromise, read_series
     from shuffledp.collect.task.servers import Place, Servers
     from shuffledp.collect.task.task import Task, read_task
@@ -61,8 +60,7 @@ _load, __dir__ = lazy_names(
             "PieceList",
         ),
         "task.guarantee": ("Promise",),
-        "task.new_series": ("new_series",),
-        "task.new_task": ("new_task",),
+        "task.new_task": ("new_series", "new_task"),
         "task.series": (
             "Series",
             "SeriesPromise",

@@ -9,9 +9,8 @@ from urllib.parse import urlsplit
 from shuffledp.collect.task.answers import (
     AnswerText,
 )
-from shuffledp.collect.task.asker import ASKER_FIELDS, LONGEST_PURPOSE
 from shuffledp.collect.task.guarantee import Promise
-from shuffledp.collect.task.servers import Place
+from shuffledp.collect.task.servers import ASKER_FIELDS, LONGEST_PURPOSE, Place
 from shuffledp.collect.task.task import BETA, LONGEST_QUESTION, SeriesRound, Task
 from shuffledp.errors import BrokenPromiseError
 from shuffledp.explain import answers, text_task

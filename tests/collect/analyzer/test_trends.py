@@ -18,7 +18,7 @@ from shuffledp.collect.reasons import Refused
 from shuffledp.collect.store import open_tally_store
 from shuffledp.collect.store.tallies import to_bytes
 from shuffledp.collect.task import AnswerChoices, AnswerEdges, AnswerRange, Place, Servers
-from shuffledp.collect.task.new_series import new_series
+from shuffledp.collect.task.new_task import new_series
 from shuffledp.release.hidden import Blocklist
 from shuffledp.release.trend_changes import Measure
 from shuffledp.release.trend_quantiles import Verdict

@@ -11,7 +11,7 @@ from typer.testing import CliRunner
 from shuffledp import Ledger, Release
 from shuffledp.cli.app import app
 from shuffledp.collect.batch_files import count_files, executors, mix_files, write_reports
-from shuffledp.collect.batch_files.count import CountedFiles
+from shuffledp.collect.batch_files.steps import CountedFiles
 from shuffledp.collect.crypto.hpke import info, public_key, seal
 from shuffledp.collect.crypto.keys import write_key
 from shuffledp.collect.task.report import seal_report

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from shuffledp.collect.batch_files import repeats
 from shuffledp.collect.batch_files.formats import ROW_NUMBER, BatchFiles
 from shuffledp.collect.batch_files.repeats import Claims, Fingerprints
-from shuffledp.collect.crypto.fingerprint import fingerprints
+from shuffledp.collect.crypto.batch import fingerprints
 from shuffledp.collect.reasons import Reason
 
 

@@ -113,7 +113,7 @@ def test_a_failed_run_can_be_repeated(place, monkeypatch, error, folder):
 
     with monkeypatch.context() as patched:
         patched.setattr(formats, "_replace", failing)
-        patched.setattr("shuffledp.collect.batch_files.mix.secrets.token_hex", lambda size: "0" * 2 * size)
+        patched.setattr("shuffledp.collect.batch_files.steps.secrets.token_hex", lambda size: "0" * 2 * size)
         with pytest.raises((DataError, KeyboardInterrupt)):
             mixed(place)
     assert names(place) == {"a.parquet"}

@@ -9,7 +9,7 @@ from typer.testing import CliRunner
 
 from shuffledp.cli.app import app
 from shuffledp.collect import Client
-from shuffledp.collect.client.invitation import Invitation, invitation_link
+from shuffledp.collect.client.transport import Invitation, invitation_link
 from shuffledp.collect.server.auth import hash_of, new_token
 from shuffledp.errors import ParameterError, TaskError, UnreachableError
 from tests.cli.commands import command

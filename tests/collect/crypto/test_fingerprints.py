@@ -5,8 +5,8 @@ from hashlib import blake2b
 import numpy as np
 import pytest
 
-from shuffledp.collect.crypto import fingerprint as module
-from shuffledp.collect.crypto.fingerprint import FINGERPRINT_BYTES, SECRET_BYTES, fingerprints, new_secret, screen
+from shuffledp.collect.crypto import batch as module
+from shuffledp.collect.crypto.batch import FINGERPRINT_BYTES, SECRET_BYTES, fingerprints, new_secret, screen
 from shuffledp.errors import ParameterError
 
 SECRET = bytes(range(SECRET_BYTES))

@@ -6,8 +6,8 @@ import msgspec
 import pytest
 
 from shuffledp.collect.task import series_of, task_of
-from shuffledp.collect.task.asker import ASKER_FIELDS, asker_fields
 from shuffledp.collect.task.series import Series
+from shuffledp.collect.task.servers import ASKER_FIELDS, asker_fields
 from shuffledp.collect.task.task import Task
 from shuffledp.errors import TaskError
 from shuffledp.explain import task as about_tasks

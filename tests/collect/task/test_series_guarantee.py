@@ -9,7 +9,7 @@ from itertools import product
 import pytest
 
 from shuffledp.collect.task import series_of
-from shuffledp.collect.task.new_series import new_series
+from shuffledp.collect.task.new_task import new_series
 from shuffledp.errors import ParameterError
 from tests.collect.series import FIRST, WEEK, small_series
 

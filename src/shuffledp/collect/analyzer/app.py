@@ -43,7 +43,7 @@ from shuffledp.collect.server.task_health import TaskHealth, store_fault
 from shuffledp.collect.store import KeptRelease, ListedRelease, TallyStanding, TallyStore
 from shuffledp.collect.store.database import Fault, fault_of
 from shuffledp.collect.task import Series, Task
-from shuffledp.collect.task.asker import asker_fields
+from shuffledp.collect.task.servers import asker_fields
 from shuffledp.collect.web.console import Console
 from shuffledp.collect.web.frame import ErrorPages
 from shuffledp.collect.web.sessions import SigningIn

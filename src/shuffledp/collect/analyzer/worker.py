@@ -24,8 +24,7 @@ from numpy.typing import NDArray
 
 from shuffledp.collect.analyzer.releases import Releasing
 from shuffledp.collect.analyzer.settings import Served, Settings
-from shuffledp.collect.crypto.batch import AT_ONCE, Opener, chosen, spooled
-from shuffledp.collect.crypto.fingerprint import Remembered, screen
+from shuffledp.collect.crypto.batch import AT_ONCE, Opener, Remembered, chosen, screen, spooled
 from shuffledp.collect.crypto.keys import KeyPair
 from shuffledp.collect.reasons import Reason, Refused
 from shuffledp.collect.server.background import StoppedError, until

@@ -19,8 +19,7 @@ from shuffledp.collect.batch_files import engine
 from shuffledp.collect.batch_files.engine import OutputFolder, ReportLayer
 from shuffledp.collect.batch_files.formats import OnionGroup, ReportGroup, fixed_width, write_part
 from shuffledp.collect.batch_files.seen import SeenGroup, seen_head, write_seen
-from shuffledp.collect.crypto.batch import Layer
-from shuffledp.collect.crypto.fingerprint import FINGERPRINT_BYTES, fingerprints
+from shuffledp.collect.crypto.batch import FINGERPRINT_BYTES, Layer, fingerprints
 from shuffledp.collect.reasons import Reason
 from shuffledp.collect.store.tallies import to_bytes
 from shuffledp.collect.task.task import SEALING_BYTES

@@ -26,7 +26,7 @@ from numpy.typing import NDArray
 
 from shuffledp.collect.batch_files.formats import ROW_NUMBER, BatchFiles
 from shuffledp.collect.batch_files.seen import Accepted, Seen, seen_head, write_seen
-from shuffledp.collect.crypto.fingerprint import FINGERPRINT_BYTES, fingerprints
+from shuffledp.collect.crypto.batch import FINGERPRINT_BYTES, fingerprints
 from shuffledp.collect.reasons import Reason
 from shuffledp.formatting import counted
 

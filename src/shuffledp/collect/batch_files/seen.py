@@ -42,7 +42,7 @@ from shuffledp.collect.batch_files.formats import (
     whole_folder,
 )
 from shuffledp.collect.batch_files.lots import TAKEN_FILE, Entries, read_taken, write_taken
-from shuffledp.collect.crypto.fingerprint import FINGERPRINT_BYTES
+from shuffledp.collect.crypto.batch import FINGERPRINT_BYTES
 from shuffledp.collect.crypto.keys import KeyPair
 from shuffledp.collect.task import Task
 from shuffledp.collect.task.report import position_of

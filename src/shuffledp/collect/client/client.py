@@ -13,11 +13,11 @@ from pathlib import Path
 from typing import Any
 
 from shuffledp.collect.client.budget import BudgetUse, claimed, limit_of, use_of
-from shuffledp.collect.client.invitation import Invitation
 from shuffledp.collect.client.journal import Entry, Journal
 from shuffledp.collect.client.making import new_versions
 from shuffledp.collect.client.transport import (
     SECONDS,
+    Invitation,
     Receipt,
     RefusedTimeError,
     check_admission,

@@ -31,7 +31,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from urllib.parse import urlsplit
 
 from shuffledp.atomic_file import sync_folder, write_whole
-from shuffledp.collect.client.invitation import invitation_link
+from shuffledp.collect.client.transport import invitation_link
 from shuffledp.collect.crypto.keys import KeyPair, write_key, write_secret
 from shuffledp.collect.deployment.parties import ANALYZER, PUBLIC, Chain, Party, names_of
 from shuffledp.collect.server.auth import hash_of, new_token, sorted_hashes

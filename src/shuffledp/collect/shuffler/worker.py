@@ -20,8 +20,7 @@ from functools import partial
 
 import numpy as np
 
-from shuffledp.collect.crypto.batch import Onions, Opener, chosen, mix, spooled
-from shuffledp.collect.crypto.fingerprint import Screened, screen
+from shuffledp.collect.crypto.batch import Onions, Opener, Screened, chosen, mix, screen, spooled
 from shuffledp.collect.reasons import Reason
 from shuffledp.collect.server.background import LONGEST_PAUSE, until
 from shuffledp.collect.server.events import Event

@@ -28,8 +28,7 @@ from shuffledp.collect.server.auth import hash_of, new_token
 from shuffledp.collect.simulation.people import SEPARATOR, ArrivingPeople, Question, check_pace, usual_pace
 from shuffledp.collect.simulation.processes import Processes, free_ports
 from shuffledp.collect.task import Place, Series, Task
-from shuffledp.collect.task.new_series import new_series
-from shuffledp.collect.task.new_task import new_task
+from shuffledp.collect.task.new_task import new_series, new_task
 from shuffledp.collect.task.servers import MOST_SHUFFLERS
 from shuffledp.errors import DataError, ParameterError
 from shuffledp.explain.task import warnings_of

@@ -15,7 +15,7 @@ from collections.abc import Iterator
 import numpy as np
 from numpy.typing import NDArray
 
-from shuffledp.collect.crypto.fingerprint import FINGERPRINT_BYTES, new_secret
+from shuffledp.collect.crypto.batch import FINGERPRINT_BYTES, new_secret
 from shuffledp.collect.store.database import ConflictError, Database, Transaction
 from shuffledp.errors import DataError
 

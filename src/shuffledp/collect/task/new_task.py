@@ -1,11 +1,19 @@
-"""Make a task: the planner chooses the protocol and its parameters by error and number of messages."""
+"""Make a task or a series.
+
+The planner chooses the protocol and its parameters by error and number of messages. In a series, the noise of one round
+is such that all rounds compose to the guarantee.
+"""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from datetime import datetime
+from datetime import datetime, timedelta
 
+from msgspec.structs import replace
+
+from shuffledp.accounting.composition import composed
+from shuffledp.accounting.rounds import guarantee_of_one, rounds_of
 from shuffledp.collect.task.answers import (
     MOST_LISTED,
     AnswerChoices,
@@ -17,12 +25,14 @@ from shuffledp.collect.task.answers import (
 )
 from shuffledp.collect.task.guarantee import CODECS, HASHED, RANGES, is_padded, possible_protocols, write_parameters
 from shuffledp.collect.task.public_file import decimal_text, moment_in_text
-from shuffledp.collect.task.servers import Place
+from shuffledp.collect.task.series import LONGEST_PERIOD, SECOND_SERIES_VERSION, SERIES_VERSION, Series
+from shuffledp.collect.task.servers import Place, Servers, asker_fields
 from shuffledp.collect.task.task import BETA, SECOND_VERSION, VERSION, Admission, Claim, Named, Task
 from shuffledp.errors import ParameterError
 from shuffledp.estimators.hashed_values import MOST_VALUES
 from shuffledp.progress import Progress, quiet
 from shuffledp.protocols.catalogue import named
+from shuffledp.protocols.message_limit import LimitCost
 from shuffledp.protocols.ranges import Ranges
 from shuffledp.protocols.shuffled.dummy import DummyHistogram
 from shuffledp.protocols.shuffled.hashed import HashedHistogram
@@ -31,6 +41,7 @@ from shuffledp.protocols.shuffled_histogram import ShuffledHistogram, most_messa
 from shuffledp.protocols.target import Target
 from shuffledp.release.choose import choose
 from shuffledp.release.spec import PrivacySpec
+from shuffledp.validation import target_delta, target_epsilon, whole
 
 POISSON = "dummy-poisson"
 """The name in the catalogue. The planner does not use it for local data, where no report is padded."""
@@ -71,7 +82,7 @@ def new_task(
     The noise of `honest_users` of them suffices. `protocol` is a name of the catalogue. By default the planner chooses:
     Poisson dummies where these are no worse, and hashed values where reports are then far shorter. `dummies` is the
     number of dummies for each piece of a text: more of them make reports longer and the error smaller. `asker`,
-    `purpose`, `contact` and `language` tell people who asks (asker.py).
+    `purpose`, `contact` and `language` tell people who asks (servers.py).
     """
     if protocol is not None and protocol not in CODECS:
         raise ParameterError(f"protocol must be one of {', '.join(CODECS)} in a task, got {protocol!r}")
@@ -224,3 +235,122 @@ def _is_shorter(hashed: ShuffledHistogram, name: str, other: ShuffledHistogram, 
         return False
     sent = _longest(other, target) if is_padded(name) else other.messages_per_user.expected
     return hashed.messages_per_user.expected * SHORTER <= sent
+
+
+_STEP = 3600
+"""The default time precision in seconds, where a period is at least as long."""
+
+
+def new_series(
+    *,
+    question: str,
+    answers: Answers,
+    users: int,
+    epsilon: float,
+    delta: float,
+    rounds: int,
+    period: int,
+    servers: Sequence[Servers] | None = None,
+    shufflers: Sequence[Place] = (),
+    analyzer: Place | None = None,
+    opens: datetime,
+    honest_users: int | None = None,
+    protocol: str | None = None,
+    dummies: float = DUMMIES,
+    time_precision: int | None = None,
+    admission: Admission = "anybody",
+    asker: str | None = None,
+    purpose: str | None = None,
+    contact: str | None = None,
+    language: str | None = None,
+    progress: Progress = quiet,
+) -> Series:
+    """Make a series of `rounds` rounds of `period` seconds, (epsilon, delta)-private for a person who answers all.
+
+    `servers` has one entry for each round; `shufflers` and `analyzer` are instead the same in all rounds. Everything
+    else is as for `new_task`. The guarantee of one round has the delta of all divided by `rounds`
+    (accounting/rounds.py says why) and the largest epsilon whose composition is within the total.
+    """
+    rounds, epsilon, delta = rounds_of(rounds), target_epsilon(epsilon), target_delta(delta)
+    period = whole("period", period)
+    if period > LONGEST_PERIOD:
+        raise ParameterError(f"period must be at most {LONGEST_PERIOD} seconds (ten years), got {period}")
+    try:
+        _ = opens + timedelta(seconds=period) * rounds
+    except OverflowError:
+        raise ParameterError("the last round must end before the year 10000: choose an earlier start") from None
+    places = _places(servers, shufflers, analyzer, rounds=rounds)
+    precision = min(_STEP, period) if time_precision is None else time_precision
+
+    def one_round(each: float, share: float, name: str | None) -> Task:
+        task = new_task(
+            question=question,
+            answers=answers,
+            users=users,
+            epsilon=each,
+            delta=share,
+            shufflers=places[0].shufflers,
+            analyzer=places[0].analyzer,
+            opens=opens,
+            closes=opens + timedelta(seconds=period),
+            honest_users=honest_users,
+            protocol=name,
+            dummies=dummies,
+            time_precision=precision,
+            admission=admission,
+            asker=asker,
+            purpose=purpose,
+            contact=contact,
+            language=language,
+            progress=progress,
+        )
+        # the limit of a round is chosen for the epsilon of all rounds, which is larger
+        return replace(task, most_messages=most_messages(task.protocol, delta=share, epsilon=epsilon))
+
+    name = protocol  # the planner chooses for the first guess of one round's guarantee
+
+    def reached(each: float, share: float) -> float:
+        nonlocal name
+        task = one_round(each, share, name)
+        name = task.protocol_used.name
+        cost = LimitCost.of(task.protocol, task.most_messages).times(rounds)
+        return cost.delta(composed([task.protocol.privacy] * rounds).delta, epsilon)
+
+    found = guarantee_of_one(reached, rounds=rounds, epsilon=epsilon, delta=delta)
+    task = one_round(found.epsilon, found.delta, name)
+    series = Series(
+        kind="series",
+        version=SECOND_SERIES_VERSION if asker_fields(task) else SERIES_VERSION,
+        question=question,
+        answers=answers,
+        protocol_used=task.protocol_used,
+        claim=task.claim,
+        total_claim=Claim(decimal_text(epsilon), decimal_text(delta)),
+        users=task.users,
+        honest_users=task.honest_users,
+        most_messages=task.most_messages,
+        opening=moment_in_text(opens),
+        period=period,
+        rounds=rounds,
+        time_precision=precision,
+        admission=admission,
+        servers=places,
+        **asker_fields(task),
+    )
+    series.check()  # the written parameters give both guarantees
+    return series
+
+
+def _places(
+    servers: Sequence[Servers] | None, shufflers: Sequence[Place], analyzer: Place | None, *, rounds: int
+) -> list[Servers]:
+    """The servers of all rounds."""
+    if servers is None:
+        if analyzer is None or not shufflers:
+            raise ParameterError("servers must be given, or shufflers and analyzer for all rounds")
+        return [Servers(list(shufflers), analyzer)]
+    if shufflers or analyzer is not None:
+        raise ParameterError("servers must not be given together with shufflers or analyzer")
+    if len(servers) not in (1, rounds):
+        raise ParameterError(f"servers must have one entry for each of {rounds} rounds, or one, got {len(servers)}")
+    return list(servers)

@@ -25,7 +25,6 @@ from shuffledp.accounting.curve import Guarantee
 from shuffledp.accounting.rounding import PROMISED_DELTA
 from shuffledp.accounting.rounds import FEWEST_ROUNDS, MOST_ROUNDS
 from shuffledp.collect.task.answers import Answers
-from shuffledp.collect.task.asker import ASKER_FIELDS, asker_fields
 from shuffledp.collect.task.guarantee import Promise, check_promise, in_message
 from shuffledp.collect.task.public_file import (
     PublicFile,
@@ -36,7 +35,7 @@ from shuffledp.collect.task.public_file import (
     read_moment,
     strict_json,
 )
-from shuffledp.collect.task.servers import Servers, check_places
+from shuffledp.collect.task.servers import ASKER_FIELDS, Servers, asker_fields, check_places
 from shuffledp.collect.task.task import (
     SECOND_VERSION,
     Admission,

@@ -30,7 +30,6 @@ from shuffledp.collect.task.answers import (
     AnswersElsewhere,
     AnswerText,
 )
-from shuffledp.collect.task.asker import ASKER_FIELDS, asker_fields, check_asker
 from shuffledp.collect.task.guarantee import Promise, check_promise, is_padded, people_of, read_protocol, tree_of
 from shuffledp.collect.task.public_file import (
     PublicFile,
@@ -42,7 +41,7 @@ from shuffledp.collect.task.public_file import (
     read_moment,
     strict_json,
 )
-from shuffledp.collect.task.servers import Place, check_places
+from shuffledp.collect.task.servers import ASKER_FIELDS, Place, asker_fields, check_asker, check_places
 from shuffledp.errors import ParameterError, TaskError
 from shuffledp.estimators.tree import Tree
 from shuffledp.histogram.domain import Domain
@@ -154,7 +153,7 @@ class Task(PublicFile, frozen=True, forbid_unknown_fields=True, kw_only=True, om
     `users` reports make a batch, and the privacy needs `honest_users` of them to follow the protocol. A report holds at
     most `most_messages`. Times are in UTC; the time of a report is rounded down to steps of `time_precision` seconds.
     `shufflers` are in the order of the chain. A round names its `series`. `asker`, `purpose`, `contact` and `language`
-    are claims about who asks (asker.py). A task with any of these five fields has version 2.
+    are claims about who asks (servers.py). A task with any of these five fields has version 2.
     """
 
     version: int
