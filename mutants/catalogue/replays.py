@@ -71,8 +71,8 @@ MUTANTS = (
         name="fingerprints-of-other-onions",
         harm="In a batch with copies, wrong ciphertexts are remembered, and replays of the right ones are kept.",
         target="shuffledp.collect.crypto.batch:screen",
-        pattern="onions[first[start:start + each]]",
-        replacement="onions[start:start + each][:first.size - start]",
+        pattern="fingerprints(onions, memory.secret, first)",
+        replacement="fingerprints(onions, memory.secret)[:first.size]",
         tests=(
             "tests/collect/crypto/test_fingerprints.py::"
             "test_a_batch_with_copies_keeps_the_fingerprints_of_what_is_kept",

@@ -16,11 +16,12 @@ import os
 import shutil
 import signal
 import tempfile
-from collections import Counter, deque
+from collections import Counter
 from collections.abc import Container, Iterator, Sequence
-from concurrent.futures import Future, ProcessPoolExecutor
+from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import partial
 from itertools import groupby
 from multiprocessing import get_context
 from pathlib import Path
@@ -34,7 +35,7 @@ from shuffledp.collect.batch_files.formats import BatchFiles, PartHead, ReportGr
 from shuffledp.collect.batch_files.lots import LOT_BYTES, Batch, Entries, lot_key, lot_of
 from shuffledp.collect.batch_files.repeats import Compared, Fingerprints
 from shuffledp.collect.batch_files.seen import Seen
-from shuffledp.collect.crypto.batch import Layer, Opener, mix
+from shuffledp.collect.crypto.batch import Layer, Opener, in_flight, mix
 from shuffledp.collect.crypto.keys import KeyPair
 from shuffledp.collect.reasons import Reason, Refused
 from shuffledp.collect.task import Task
@@ -269,9 +270,6 @@ def _keys(block: bytes, secret: bytes, width: int) -> NDArray[np.uint64]:
     return np.frombuffer(b"".join(digests), dtype=">u8").reshape(-1, 2).astype(np.uint64)
 
 
-_WAITING = 3
-"""Blocks queued for each process: none is idle, and memory stays bounded."""
-
 _FEW = 8192
 """Reports or onions that are opened faster than further processes would start."""
 
@@ -309,10 +307,10 @@ class InProcess:
         return FoundReports(Entries(_rows(lots), _rows(digests)), refused)
 
     def _opened(self, groups: Sequence[ReportGroup], layer: ReportLayer) -> Iterator[OpenedBlock]:
+        opening = partial(_open, layer)
         if self._processes == 1 or sum(group.rows for group in groups) <= _FEW:
-            yield from (_open(group, layer) for group in groups)
+            yield from map(opening, groups)
             return
-        waiting: deque[Future[OpenedBlock]] = deque()
         pool = ProcessPoolExecutor(
             self._processes,
             mp_context=get_context("forkserver"),
@@ -321,12 +319,7 @@ class InProcess:
             initargs=(signal.SIGINT, signal.SIG_IGN),
         )
         try:
-            for group in groups:
-                waiting.append(pool.submit(_open, group, layer))
-                if len(waiting) >= _WAITING * self._processes:
-                    yield waiting.popleft().result()
-            while waiting:
-                yield waiting.popleft().result()
+            yield from in_flight(pool, opening, groups, processes=self._processes)
         finally:
             pool.shutdown(cancel_futures=True)
 
@@ -398,7 +391,7 @@ class InProcess:
                 file.close()
 
 
-def _open(group: ReportGroup, layer: ReportLayer) -> OpenedBlock:
+def _open(layer: ReportLayer, group: ReportGroup) -> OpenedBlock:
     return layer.open_block(group.read())
 
 

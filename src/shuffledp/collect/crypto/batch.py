@@ -16,15 +16,16 @@ from __future__ import annotations
 
 import os
 import secrets
+import struct
 import tempfile
 from collections import deque
-from collections.abc import Iterable, Iterator
-from concurrent.futures import Future, ProcessPoolExecutor
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import Executor, Future, ProcessPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
 from hashlib import blake2b
 from multiprocessing import get_context
-from typing import BinaryIO, Protocol, Self
+from typing import BinaryIO, Protocol, Self, TypeVar
 
 import numpy as np
 from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
@@ -34,6 +35,9 @@ from shuffledp.collect.crypto.hpke import info, unseal
 from shuffledp.collect.reasons import Reason, Refused
 from shuffledp.errors import DataError, ParameterError
 from shuffledp.histogram.shuffle import shuffle
+
+Argument = TypeVar("Argument")
+Result = TypeVar("Result")
 
 
 def in_blocks(chunks: Iterable[bytes], size: int) -> Iterator[bytes]:
@@ -50,8 +54,8 @@ def in_blocks(chunks: Iterable[bytes], size: int) -> Iterator[bytes]:
 
 
 _MAGIC = b"shuffledp batch 1\n"
-_SIZES = (32, 16, 1, 8)
-HEAD_BYTES = len(_MAGIC) + sum(_SIZES)
+_HEAD = struct.Struct(f">{len(_MAGIC)}s32s16sBQ")
+HEAD_BYTES = _HEAD.size
 
 
 @dataclass(frozen=True)
@@ -65,25 +69,21 @@ class BatchHead:
 
     def to_bytes(self) -> bytes:
         """Return the header as on the wire."""
-        return _MAGIC + self.task_id + self.batch_id + bytes([self.position]) + self.number.to_bytes(8)
+        return _HEAD.pack(_MAGIC, self.task_id, self.batch_id, self.position, self.number)
 
     @classmethod
     def from_bytes(cls, content: bytes) -> BatchHead:
         """Read the header at the start of some bytes."""
         if len(content) < HEAD_BYTES or not content.startswith(_MAGIC):
             raise Refused(Reason.MALFORMED, "this is no batch")
-        parts, at = [], len(_MAGIC)
-        for size in _SIZES:
-            parts.append(content[at : at + size])
-            at += size
-        return cls(parts[0], parts[1], parts[2][0], int.from_bytes(parts[3]))
+        return cls(*_HEAD.unpack_from(content)[1:])
 
 
 AT_ONCE = 4096
 """Onions in a block: 0.25 s of work, far more than the exchange between processes costs."""
 
 _WAITING = 3
-"""Blocks queued for each process: none is idle, and memory stays bounded."""
+"""Calls queued for each process: none is idle, and memory stays bounded."""
 
 
 @dataclass(frozen=True)
@@ -106,6 +106,19 @@ class Layer:
         return f"<Layer {self.position} of task {self.task_id.hex()[:8]}>"
 
 
+def in_flight(
+    pool: Executor, function: Callable[[Argument], Result], arguments: Iterable[Argument], *, processes: int
+) -> Iterator[Result]:
+    """Yield the results of a function in order; few calls wait for each process, so that memory stays bounded."""
+    waiting: deque[Future[Result]] = deque()
+    for each in arguments:
+        waiting.append(pool.submit(function, each))
+        if len(waiting) >= _WAITING * processes:
+            yield waiting.popleft().result()
+    while waiting:
+        yield waiting.popleft().result()
+
+
 class Opener:
     """Processes that open a layer; with one, the current process does it."""
 
@@ -123,10 +136,6 @@ class Opener:
         return self
 
     def __exit__(self, *_: object) -> None:
-        self.close()
-
-    def close(self) -> None:
-        """Stop the processes."""
         if self._pool is not None:
             self._pool.shutdown(cancel_futures=True)
 
@@ -134,15 +143,8 @@ class Opener:
         """Open the onions of all blocks in order; yield their content and the number that could not be opened."""
         pieces = in_blocks(blocks, self._layer.length * AT_ONCE)
         if self._pool is None:
-            yield from map(self._layer.open_block, pieces)
-            return
-        waiting: deque[Future[tuple[bytes, int]]] = deque()
-        for piece in pieces:
-            waiting.append(self._pool.submit(self._layer.open_block, piece))
-            if len(waiting) >= _WAITING * self._processes:
-                yield waiting.popleft().result()
-        while waiting:
-            yield waiting.popleft().result()
+            return map(self._layer.open_block, pieces)
+        return in_flight(self._pool, self._layer.open_block, pieces, processes=self._processes)
 
 
 _BLOCK = 1 << 20
@@ -229,27 +231,24 @@ def new_secret() -> bytes:
     return secrets.token_bytes(SECRET_BYTES)
 
 
-def fingerprints(onions: NDArray[np.uint8], secret: bytes) -> NDArray[np.uint8]:
-    """Return the fingerprint of each row, as an array with 16 columns; `onions` has one ciphertext in each row."""
+def fingerprints(onions: Onions, secret: bytes, rows: NDArray[np.int64] | None = None) -> NDArray[np.uint8]:
+    """Return the fingerprints of some rows, by default of all, as an array with 16 columns."""
     if len(secret) != SECRET_BYTES:
         raise ParameterError(f"secret must have {SECRET_BYTES} bytes, got {len(secret)}")
     if onions.ndim != 2 or onions.dtype != np.uint8:
         raise ParameterError(
             f"onions must be rows of bytes, got an array of {onions.dtype} with {onions.ndim} dimensions"
         )
-    found = np.empty((len(onions), FINGERPRINT_BYTES), dtype=np.uint8)
-    each = max(1, _BLOCK // max(1, onions.shape[1]))
-    for start in range(0, len(onions), each):
-        digests = b"".join(_digests(onions[start : start + each], secret))
-        found[start : start + each] = np.frombuffer(digests, dtype=np.uint8).reshape(-1, FINGERPRINT_BYTES)
-    return found
+    blocks = chosen(onions, np.arange(len(onions)) if rows is None else rows)
+    digests = b"".join(b"".join(_digests(block, onions.shape[1], secret)) for block in blocks)
+    return np.frombuffer(digests, dtype=np.uint8).reshape(-1, FINGERPRINT_BYTES)
 
 
-def _digests(onions: NDArray[np.uint8], secret: bytes) -> Iterator[bytes]:
-    keyed, width, content = blake2b(digest_size=FINGERPRINT_BYTES, key=secret), onions.shape[1], onions.tobytes()
-    for at in range(len(onions)):
+def _digests(block: bytes, width: int, secret: bytes) -> Iterator[bytes]:
+    keyed = blake2b(digest_size=FINGERPRINT_BYTES, key=secret)
+    for at in range(0, len(block), width):
         one = keyed.copy()  # a third faster than a new one, which would hash the key again
-        one.update(content[at * width : (at + 1) * width])
+        one.update(block[at : at + width])
         yield one.digest()
 
 
@@ -282,10 +281,7 @@ def screen(onions: Onions, memory: Remembered | None) -> Screened:
     first = first_copies(onions)
     if memory is None:
         return Screened(first, np.empty((0, FINGERPRINT_BYTES), dtype=np.uint8), len(onions) - first.size, 0)
-    found = np.empty((first.size, FINGERPRINT_BYTES), dtype=np.uint8)
-    each = max(1, _BLOCK // max(1, onions.shape[1]))
-    for start in range(0, first.size, each):
-        found[start : start + each] = fingerprints(onions[first[start : start + each]], memory.secret)
+    found = fingerprints(onions, memory.secret, first)
     new = ~memory.known(found)
     if new.all():
         return Screened(first, found, len(onions) - first.size, 0)
