@@ -190,7 +190,7 @@ MUTANTS = (
     Mutant(
         name="task-claim-unchecked",
         harm="A task with too little noise is answered.",
-        target="shuffledp.collect.task.guarantee:check_promise",
+        target="shuffledp.collect.task.guarantee:reached_delta",
         pattern="claimed.delta * (1 + PROMISED_DELTA)",
         replacement="1.0",
         tests=("tests/collect/task/test_guarantee.py::test_a_task_that_claims_more_than_it_gives_is_refused",),

@@ -11,7 +11,7 @@ import secrets
 import stat
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, TypeVar, overload
+from typing import TypeVar
 
 from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
 
@@ -28,7 +28,7 @@ class KeyPair:
 
     def __init__(self, private: X25519PrivateKey, *, file: Path | None = None) -> None:
         self._private: X25519PrivateKey | None = private
-        self._public = private.public_key().public_bytes_raw()
+        self.public_bytes = private.public_key().public_bytes_raw()
         self.file = file
 
     @classmethod
@@ -63,11 +63,6 @@ class KeyPair:
         return self.private.private_bytes_raw()
 
     @property
-    def public_bytes(self) -> bytes:
-        """The public key."""
-        return self._public
-
-    @property
     def public(self) -> str:
         """The public key as hexadecimal text, as in a task."""
         return self.public_bytes.hex()
@@ -83,7 +78,7 @@ def write_key(pair: KeyPair, path: str | Path) -> Path:
 
 def read_key(path: str | Path) -> KeyPair:
     """Read a key from a file of `write_key`; refuse a file that other users may read."""
-    return read_secret(path, _key_of)
+    return _read_private(path, _key_of)
 
 
 def _key_of(path: Path, content: str) -> KeyPair:
@@ -134,7 +129,7 @@ def _existing(path: Path) -> ParameterError:
 
 def read_word(path: str | Path) -> str:
     """Read the one token or secret in a file that only its owner may read."""
-    return read_secret(path, _word_of)
+    return _read_private(path, _word_of)
 
 
 def _word_of(path: Path, content: str) -> str:
@@ -145,19 +140,13 @@ def _word_of(path: Path, content: str) -> str:
     return text
 
 
-def _text_of(path: Path, content: str) -> str:
-    return content
+def read_secret(path: str | Path) -> str:
+    """Read a file with secrets; refuse a file that other users may read."""
+    return _read_private(path, lambda _, content: content)
 
 
-@overload
-def read_secret(path: str | Path) -> str: ...
-@overload
-def read_secret(path: str | Path, read: Callable[[Path, str], T]) -> T: ...
-def read_secret(path: str | Path, read: Callable[[Path, str], Any] = _text_of) -> Any:
-    """Read a file with a secret and parse it with `read`; refuse a file that other users may read.
-
-    It is parsed first: a file without a secret needs no protection.
-    """
+def _read_private(path: str | Path, read: Callable[[Path, str], T]) -> T:
+    """Parse a file before its mode is checked: a file without a secret needs no protection."""
     source = Path(path)
     try:
         with source.open() as file:

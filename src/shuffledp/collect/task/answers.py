@@ -113,29 +113,35 @@ def _whole(answer: Any) -> int | None:
     return number if number == answer else None
 
 
-class AnswerList(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag_field="kind", tag="list"):
-    """The answers themselves."""
+class _Kind(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag_field="kind", dict=True):
+    """A kind of answers or of pieces, which the field `kind` names."""
 
+
+class _Listed(_Kind, frozen=True):
     values: list[str]
-
-    def check(self) -> None:
-        """Refuse answers that are equal or cannot be printed."""
-        check_answers(self.values)
-        if len(self.values) > MOST_LISTED:
-            raise TaskError(f"a task lists at most {MOST_LISTED:,} answers: keep more in a file (kind listed-at)")
 
     @property
     def size(self) -> int:
         """The number of answers."""
         return len(self.values)
 
-    @property
+    @cached_property
     def numbers(self) -> AnswerNumbers:
-        """The bins of the answers."""
+        """The bins of single answers."""
         return AnswerNumbers(self.values)
 
 
-class AnswerRange(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag_field="kind", tag="range"):
+class AnswerList(_Listed, frozen=True, tag="list"):
+    """The answers themselves."""
+
+    def check(self) -> None:
+        """Refuse answers that are equal or cannot be printed, and too many."""
+        check_answers(self.values)
+        if len(self.values) > MOST_LISTED:
+            raise TaskError(f"a task lists at most {MOST_LISTED:,} answers: keep more in a file (kind listed-at)")
+
+
+class AnswerRange(_Kind, frozen=True, tag="range"):
     """The whole numbers start .. stop - 1."""
 
     start: int
@@ -157,7 +163,7 @@ class AnswerRange(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag_f
         return AnswerNumbers(range(self.start, self.stop))
 
 
-class AnswersElsewhere(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag_field="kind", tag="listed-at"):
+class AnswersElsewhere(_Kind, frozen=True, tag="listed-at"):
     """A text file with one answer in each line, at an address, identified by its SHA-256."""
 
     address: str
@@ -191,12 +197,9 @@ class AnswersElsewhere(msgspec.Struct, frozen=True, forbid_unknown_fields=True, 
         return values
 
 
-class AnswerChoices(
-    msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag_field="kind", tag="choices", dict=True
-):
+class AnswerChoices(_Listed, frozen=True, tag="choices"):
     """Listed values of which a person chooses at most `most`."""
 
-    values: list[str]
     most: int
 
     def check(self) -> None:
@@ -209,16 +212,6 @@ class AnswerChoices(
                 f"most must be at least 2, at most {MOST_CHOICES}, and at most the number of answers "
                 f"{len(self.values)}, got {self.most}"
             )
-
-    @property
-    def size(self) -> int:
-        """The number of listed values."""
-        return len(self.values)
-
-    @cached_property
-    def numbers(self) -> AnswerNumbers:
-        """The bins of single choices."""
-        return AnswerNumbers(self.values)
 
     def bins_of(self, answer: Any) -> list[int]:
         """Return the different bins of all choices in an answer, in increasing order.
@@ -247,7 +240,7 @@ class AnswerChoices(
         return np.append(chosen, np.full(self.most - chosen.size, NO_VALUE))
 
 
-class AnswerEdges(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag_field="kind", tag="numbers", dict=True):
+class AnswerEdges(_Kind, frozen=True, tag="numbers"):
     """Numbers in the intervals between edges; a release shows the quantiles of these shares of the people."""
 
     edges: str
@@ -304,20 +297,20 @@ class AnswerEdges(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag_f
         return self.size if number is None else bisect_right(self.intervals.edges, number)
 
 
-class PieceAlphabet(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag_field="kind", tag="alphabet"):
+class PieceAlphabet(_Kind, frozen=True, tag="alphabet"):
     """All texts of 1 to `width` of these characters."""
 
     characters: str
     width: int
 
 
-class PieceList(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag_field="kind", tag="list"):
+class PieceList(_Kind, frozen=True, tag="list"):
     """The pieces themselves."""
 
     values: list[str]
 
 
-class AnswerText(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag_field="kind", tag="text", dict=True):
+class AnswerText(_Kind, frozen=True, tag="text"):
     """Any text of at most `longest` bytes, cut into at most `levels` pieces after its normalisation."""
 
     longest: int

@@ -302,34 +302,49 @@ def check_promise(
             f"most_messages={most_messages} is too small: people would draw other messages than the privacy is "
             "computed for"
         )
-    cost = LimitCost.of(protocol, most_messages)
-    reached = _delta(protocol, claimed.epsilon, cost)
-    if reached > claimed.delta * (1 + PROMISED_DELTA):
-        raise BrokenPromiseError(
-            f"the task claims delta={claimed.delta:g} at epsilon={claimed.epsilon:g}, "
-            "but its parameters give "
-            f"{in_message(reached)}, which is weaker"
-        )
-    if at_most is not None:
-        epsilon, delta = target_epsilon(at_most[0]), target_delta(at_most[1])
-        allowed = _delta(protocol, epsilon, cost)
-        if allowed > delta * (1 + PROMISED_DELTA):
-            raise BrokenPromiseError(
-                f"the task gives delta={in_message(allowed)} at epsilon={epsilon:g}, which is more "
-                "than the "
-                f"{delta:g} that is allowed here"
-            )
+    cost = LimitCost.of(protocol, most_messages)  # of sampling again
+    reached = reached_delta(lambda epsilon: cost.delta(protocol.privacy.delta, epsilon), claimed, at_most)
     return Promise(epsilon=claimed.epsilon, delta=claimed.delta, reached=reached, exact=protocol.privacy.exact)
 
 
-def _delta(protocol: ShuffledHistogram, epsilon: float, cost: LimitCost) -> float:
-    """The delta of the privacy curve, with the cost of sampling again (protocols/message_limit.py)."""
-    try:
-        return cost.delta(protocol.privacy.delta, epsilon)
-    except ParameterError as error:  # the noise of the honest people is 0 in floating point
-        raise BrokenPromiseError(f"the privacy of its parameters cannot be computed: {error}") from None
+def reached_delta(
+    delta_at: Callable[[float], float],
+    claimed: Guarantee,
+    at_most: tuple[float, float] | None,
+    *,
+    rounds: int | None = None,
+) -> float:
+    """Return the delta at the claimed epsilon; refuse parameters that give less privacy than claimed or allowed.
+
+    `delta_at` is the privacy curve of a task, or of all `rounds` of a series together.
+    """
+    whole = "task" if rounds is None else "series"
+    scope = "" if rounds is None else f" for all {rounds} rounds together"
+    gives = "the task gives" if rounds is None else f"all {rounds} rounds together give"
+
+    def computed(epsilon: float) -> float:
+        try:
+            return delta_at(epsilon)
+        except ParameterError as error:  # the noise of the honest people is 0 in floating point
+            raise BrokenPromiseError(f"the privacy of its parameters cannot be computed: {error}") from None
+
+    reached = computed(claimed.epsilon)
+    if reached > claimed.delta * (1 + PROMISED_DELTA):
+        raise BrokenPromiseError(
+            f"the {whole} claims delta={claimed.delta:g} at epsilon={claimed.epsilon:g}{scope}, but its parameters "
+            f"give {_in_message(reached)}, which is weaker"
+        )
+    if at_most is not None:
+        epsilon, delta = target_epsilon(at_most[0]), target_delta(at_most[1])
+        allowed = computed(epsilon)
+        if allowed > delta * (1 + PROMISED_DELTA):
+            raise BrokenPromiseError(
+                f"{gives} delta={_in_message(allowed)} at epsilon={epsilon:g}, which is more than the {delta:g} that "
+                "is allowed here"
+            )
+    return reached
 
 
-def in_message(delta: float) -> str:
-    """A delta in a message, spelled as in vectors/promises.json, such as 1e-06."""
+def _in_message(delta: float) -> str:
+    """A delta, spelled as in vectors/promises.json, such as 1e-06."""
     return f"{float(share_at_most(delta)):g}"

@@ -25,9 +25,9 @@ from shuffledp.collect.task.answers import (
 )
 from shuffledp.collect.task.guarantee import CODECS, HASHED, RANGES, is_padded, possible_protocols, write_parameters
 from shuffledp.collect.task.public_file import decimal_text, moment_in_text
-from shuffledp.collect.task.series import LONGEST_PERIOD, SECOND_SERIES_VERSION, SERIES_VERSION, Series
-from shuffledp.collect.task.servers import Place, Servers, asker_fields
-from shuffledp.collect.task.task import BETA, SECOND_VERSION, VERSION, Admission, Claim, Named, Task
+from shuffledp.collect.task.series import LONGEST_PERIOD, Series, common_fields
+from shuffledp.collect.task.servers import SECOND_VERSION, VERSION, Place, Servers
+from shuffledp.collect.task.task import BETA, Admission, Claim, Named, Task
 from shuffledp.errors import ParameterError
 from shuffledp.estimators.hashed_values import MOST_VALUES
 from shuffledp.progress import Progress, quiet
@@ -103,7 +103,9 @@ def new_task(
     )
     made: ShuffledHistogram | Ranges
     if isinstance(answers, AnswerText):
-        name, made = HASHED, _for_texts(target, answers, dummies=dummies)
+        code = answers.code
+        name = HASHED
+        made = HashedHistogram.for_levels(target, levels=code.levels, pieces=code.symbols, dummies=dummies)
     elif isinstance(answers, AnswerEdges):
         name, made = RANGES, Ranges.for_target(target, dummies="poisson")
     else:
@@ -159,12 +161,12 @@ def gain_of_edges(task: Task) -> float:
 
 
 def _for_bins(target: Target, *, protocol: str | None, progress: Progress) -> tuple[str, ShuffledHistogram]:
-    """The protocol for listed answers, and its name."""
+    """The planner's protocol for listed answers, or one with Poisson dummies or hashed values; and its name."""
     if protocol == HASHED and target.bins > MOST_VALUES:
         raise ParameterError(f"answers must be at most {MOST_VALUES - 2:,} for {HASHED}, got {target.bins - 2:,}")
     asked = PrivacySpec(epsilon=target.epsilon, delta=target.delta, protocol=protocol, messages=True)  # type: ignore[arg-type]
     try:
-        name, made = _planned(target, asked, progress=progress)
+        chosen = choose(target, asked, beta=BETA, listed=True, progress=progress)
     except ParameterError:
         if protocol is None and target.bins > MOST_VALUES:
             raise ParameterError(
@@ -172,31 +174,18 @@ def _for_bins(target: Target, *, protocol: str | None, progress: Progress) -> tu
                 "answers, or ask for any text"
             ) from None
         raise
-    hashed = _if_possible(HASHED, target) if protocol is None and _may_be_hashed(target) else None
-    if hashed is not None and _is_shorter(hashed, name, made, target):
-        return HASHED, hashed
-    return name, made
-
-
-def _may_be_hashed(target: Target) -> bool:
-    return target.bins <= MOST_VALUES and target.values_per_person == 1
-
-
-def _planned(target: Target, asked: PrivacySpec, *, progress: Progress) -> tuple[str, ShuffledHistogram]:
-    """The planner's choice, or Poisson dummies where these are no worse."""
-    chosen = choose(target, asked, beta=BETA, listed=True, progress=progress)
-    made = chosen.protocol
+    name, made = chosen.name, chosen.protocol
     assert isinstance(made, ShuffledHistogram)
-    poisson = _if_possible(POISSON, target) if asked.protocol is None else None
-    if poisson is not None and (chosen.name == "dummy" or _is_no_worse(poisson, made, target)):
-        return POISSON, poisson
-    return chosen.name, made
-
-
-def _for_texts(target: Target, answers: AnswerText, *, dummies: float) -> HashedHistogram:
-    """The protocol for texts."""
-    code = answers.code
-    return HashedHistogram.for_levels(target, levels=code.levels, pieces=code.symbols, dummies=dummies)
+    if protocol is not None:
+        return name, made
+    poisson = _if_possible(POISSON, target)
+    if poisson is not None and (name == "dummy" or _is_no_worse(poisson, made, target)):
+        name, made = POISSON, poisson
+    if target.bins <= MOST_VALUES and target.values_per_person == 1:
+        hashed = _if_possible(HASHED, target)
+        if hashed is not None and _is_shorter(hashed, name, made, target):
+            return HASHED, hashed
+    return name, made
 
 
 def _sent(made: ShuffledHistogram | Ranges) -> ShuffledHistogram:
@@ -320,22 +309,13 @@ def new_series(
     task = one_round(found.epsilon, found.delta, name)
     series = Series(
         kind="series",
-        version=SECOND_SERIES_VERSION if asker_fields(task) else SERIES_VERSION,
-        question=question,
-        answers=answers,
-        protocol_used=task.protocol_used,
-        claim=task.claim,
+        version=task.version,
         total_claim=Claim(decimal_text(epsilon), decimal_text(delta)),
-        users=task.users,
-        honest_users=task.honest_users,
-        most_messages=task.most_messages,
         opening=moment_in_text(opens),
         period=period,
         rounds=rounds,
-        time_precision=precision,
-        admission=admission,
         servers=places,
-        **asker_fields(task),
+        **common_fields(task),
     )
     series.check()  # the written parameters give both guarantees
     return series

@@ -118,7 +118,7 @@ def converted(plain: Any, kind: type[T]) -> T:
         raise TaskError(str(error)[:200]) from None
 
 
-_JSON_TYPES = {
+_JSON_NAMES = {
     int: "a whole number",
     str: "text",
     bool: "true or false",
@@ -128,42 +128,44 @@ _JSON_TYPES = {
 }
 
 
+_JSON_KINDS: dict[type[inspect.Type], type] = {
+    inspect.IntType: int,
+    inspect.StrType: str,
+    inspect.EnumType: str,
+    inspect.LiteralType: str,
+    inspect.ListType: list,
+    inspect.DictType: dict,
+    inspect.UnionType: dict,
+    inspect.StructType: dict,
+}
+
+
 def check_form(value: Any, form: inspect.Type, path: str = "", *, of: str = "a task") -> None:
     """Refuse JSON that does not have the form of a task, or of the part of a task at `path`.
 
     `of` is what the whole JSON is called in messages.
     """
+    if isinstance(form, inspect.UnionType) and isinstance(form.types[1], inspect.NoneType):
+        form = form.types[0]  # a field that may be missing, but not be null
+    _check_type(value, _JSON_KINDS[type(form)], path, of)
     match form:
-        case inspect.IntType():
-            _check_type(value, int, path, of)
-        case inspect.StrType():
-            _check_type(value, str, path, of)
-        case inspect.DictType():
-            _check_type(value, dict, path, of)
         case inspect.ListType():
-            _check_type(value, list, path, of)
             for at, part in enumerate(value):
                 check_form(part, form.item_type, f"{path}[{at}]", of=of)
         case inspect.EnumType():
-            _check_type(value, str, path, of)
             _check_choice(value, [str(one) for one in form.cls], path)
         case inspect.LiteralType():
-            _check_type(value, str, path, of)
             _check_choice(value, form.values, path)
-        case inspect.UnionType(types=(one, inspect.NoneType())):  # a field that may be missing, but not be null
-            check_form(value, one, path, of=of)
         case inspect.UnionType():
-            _check_type(value, dict, path, of)
             check_form(value, _member(value, form, path), path, of=of)
         case inspect.StructType():
-            _check_type(value, dict, path, of)
             _check_fields(value, form, path, of)
 
 
 def _check_type(value: Any, kind: type, path: str, of: str = "a task") -> None:
     if type(value) is kind:
         return
-    wanted, got = _JSON_TYPES[kind], _JSON_TYPES.get(type(value), "a number")
+    wanted, got = _JSON_NAMES[kind], _JSON_NAMES.get(type(value), "a number")
     raise TaskError(f"`{path}` must be {wanted}, got {got}" if path else f"{of} must be {wanted}, got {got}")
 
 

@@ -13,19 +13,18 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 import msgspec
 from msgspec import inspect
 
 from shuffledp.accounting.composition import Composition, composed
 from shuffledp.accounting.curve import Guarantee
-from shuffledp.accounting.rounding import PROMISED_DELTA
 from shuffledp.accounting.rounds import FEWEST_ROUNDS, MOST_ROUNDS
 from shuffledp.collect.task.answers import Answers
-from shuffledp.collect.task.guarantee import Promise, check_promise, in_message
+from shuffledp.collect.task.guarantee import Promise, check_promise, reached_delta
 from shuffledp.collect.task.public_file import (
     PublicFile,
     check_form,
@@ -35,9 +34,8 @@ from shuffledp.collect.task.public_file import (
     read_moment,
     strict_json,
 )
-from shuffledp.collect.task.servers import ASKER_FIELDS, Servers, asker_fields, check_places
+from shuffledp.collect.task.servers import SECOND_VERSION, Servers, asker_fields, check_places, check_version
 from shuffledp.collect.task.task import (
-    SECOND_VERSION,
     Admission,
     Claim,
     Named,
@@ -48,14 +46,23 @@ from shuffledp.collect.task.task import (
     is_series,
     task_of_json,
 )
-from shuffledp.errors import BrokenPromiseError, ParameterError, TaskError
+from shuffledp.errors import ParameterError, TaskError
 from shuffledp.protocols.message_limit import LimitCost
 from shuffledp.protocols.shuffled_histogram import ShuffledHistogram
-from shuffledp.validation import target_delta, target_epsilon, whole
+from shuffledp.validation import whole
 
-SERIES_VERSION = 1
-SECOND_SERIES_VERSION = 2
-"""The version of a series with a field about who asks: version 1 has none of them."""
+_COMMON = (
+    "question",
+    "answers",
+    "protocol_used",
+    "claim",
+    "users",
+    "honest_users",
+    "most_messages",
+    "time_precision",
+    "admission",
+)
+"""The fields that mean the same in a task and in its series, beside those about who asks."""
 
 LONGEST_PERIOD = 3660 * 86_400
 """Seconds of the longest period: ten years."""
@@ -67,6 +74,11 @@ class SeriesPromise:
 
     round: Promise
     total: Promise
+
+
+def common_fields(asked: Task | Series) -> dict[str, Any]:
+    """Return the fields that a series shares with the tasks of its rounds, by name."""
+    return {name: getattr(asked, name) for name in _COMMON} | asker_fields(asked)
 
 
 class Series(PublicFile, frozen=True, forbid_unknown_fields=True, kw_only=True, omit_defaults=True):
@@ -98,7 +110,7 @@ class Series(PublicFile, frozen=True, forbid_unknown_fields=True, kw_only=True, 
     language: str | None = None
 
     def __post_init__(self) -> None:
-        self._check_version()
+        check_version(self, "series")
         if not FEWEST_ROUNDS <= self.rounds <= MOST_ROUNDS:
             raise TaskError(f"rounds must be from {FEWEST_ROUNDS} to {MOST_ROUNDS}, got {self.rounds}")
         if not 1 <= self.period <= LONGEST_PERIOD:
@@ -119,20 +131,6 @@ class Series(PublicFile, frozen=True, forbid_unknown_fields=True, kw_only=True, 
         except OverflowError:
             raise TaskError("the last round must end before the year 10000") from None
         _ = self.total, self.task(1)  # every other round differs in checked fields only
-
-    def _check_version(self) -> None:
-        if self.version not in (SERIES_VERSION, SECOND_SERIES_VERSION):
-            raise TaskError(
-                f"version must be {SERIES_VERSION} or {SECOND_SERIES_VERSION}, got a series of version {self.version}"
-            )
-        added = list(asker_fields(self))
-        if self.version == SERIES_VERSION and added:
-            raise TaskError(f"a series of version 1 has no field `{added[0]}`: a series with it has version 2")
-        if self.version == SECOND_SERIES_VERSION and not added:
-            raise TaskError(
-                f"a series of version 2 must have one of the fields {', '.join(ASKER_FIELDS)}; without any it has "
-                "version 1"
-            )
 
     @cached_property
     def opens(self) -> datetime:
@@ -186,21 +184,12 @@ class Series(PublicFile, frozen=True, forbid_unknown_fields=True, kw_only=True, 
         servers = self.servers_of(number)
         task = Task(
             version=SECOND_VERSION,
-            question=self.question,
-            answers=self.answers,
-            protocol_used=self.protocol_used,
-            claim=self.claim,
-            users=self.users,
-            honest_users=self.honest_users,
-            most_messages=self.most_messages,
             opening=moment_in_text(self.opens_at(number)),
             closing=moment_in_text(self.closes_at(number)),
-            time_precision=self.time_precision,
-            admission=self.admission,
             shufflers=servers.shufflers,
             analyzer=servers.analyzer,
             series=SeriesRound(self.name, number),
-            **asker_fields(self),
+            **common_fields(self),
         )
         if number > 1:
             task.__dict__["protocol"] = self.protocol
@@ -237,32 +226,15 @@ class Series(PublicFile, frozen=True, forbid_unknown_fields=True, kw_only=True, 
     def delta_of(self, rounds: int, epsilon: float) -> float:
         """Return the delta of a person who answers this number of rounds, at an epsilon; rounded up."""
         cost = LimitCost.of(self.protocol, self.most_messages).times(rounds)
-        try:
-            return cost.delta(self.privacy_of(rounds).delta, epsilon)
-        except ParameterError as error:  # the noise of the honest people is 0 in floating point
-            raise BrokenPromiseError(f"the privacy of its parameters cannot be computed: {error}") from None
+        return cost.delta(self.privacy_of(rounds).delta, epsilon)
 
     def check(self, at_most: tuple[float, float] | None = None) -> SeriesPromise:
         """Compute the privacy of one round and of all; refuse a series that is weaker than it claims.
 
         `at_most` is the (epsilon, delta) that a person allows for all rounds together.
         """
-        one = check_promise(self.protocol, most_messages=self.most_messages)
-        claimed = self.total
-        reached = self.delta_of(self.rounds, claimed.epsilon)
-        if reached > claimed.delta * (1 + PROMISED_DELTA):
-            raise BrokenPromiseError(
-                f"the series claims delta={claimed.delta:g} at epsilon={claimed.epsilon:g} for all {self.rounds} "
-                f"rounds together, but its parameters give {in_message(reached)}, which is weaker"
-            )
-        if at_most is not None:
-            epsilon, delta = target_epsilon(at_most[0]), target_delta(at_most[1])
-            allowed = self.delta_of(self.rounds, epsilon)
-            if allowed > delta * (1 + PROMISED_DELTA):
-                raise BrokenPromiseError(
-                    f"all {self.rounds} rounds together give delta={in_message(allowed)} at epsilon={epsilon:g}, which "
-                    f"is more than the {delta:g} that is allowed here"
-                )
+        one, claimed = check_promise(self.protocol, most_messages=self.most_messages), self.total
+        reached = reached_delta(partial(self.delta_of, self.rounds), claimed, at_most, rounds=self.rounds)
         total = Promise(epsilon=claimed.epsilon, delta=claimed.delta, reached=reached, exact=False)
         return SeriesPromise(round=one, total=total)
 

@@ -116,6 +116,10 @@ def _is_host(host: str, *, in_brackets: bool) -> bool:
     return bool(_NAME.fullmatch(host))
 
 
+VERSION = 1
+SECOND_VERSION = 2
+"""The version of a task or a series with a field about who asks, and of a round: version 1 has none of these fields."""
+
 ASKER_FIELDS = ("asker", "purpose", "contact", "language")
 
 LONGEST_ASKER = 200
@@ -143,6 +147,20 @@ def asker_fields(asked: Task | Series) -> dict[str, str]:
     """Return the fields that a task or a series has, by name."""
     found = {name: getattr(asked, name) for name in ASKER_FIELDS}
     return {name: text for name, text in found.items() if text is not None}
+
+
+def check_version(asked: Task | Series, kind: str) -> None:
+    """Refuse a task or a series (`kind`) whose version does not fit its fields."""
+    possible = ("series", *ASKER_FIELDS) if kind == "task" else ASKER_FIELDS
+    if asked.version not in (VERSION, SECOND_VERSION):
+        raise TaskError(f"version must be {VERSION} or {SECOND_VERSION}, got a {kind} of version {asked.version}")
+    added = [name for name in possible if getattr(asked, name) is not None]
+    if asked.version == VERSION and added:
+        raise TaskError(f"a {kind} of version 1 has no field `{added[0]}`: a {kind} with it has version 2")
+    if asked.version == SECOND_VERSION and not added:
+        raise TaskError(
+            f"a {kind} of version 2 must have one of the fields {', '.join(possible)}; without any it has version 1"
+        )
 
 
 def check_asker(asked: Task | Series) -> None:

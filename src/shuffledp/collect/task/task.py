@@ -41,7 +41,7 @@ from shuffledp.collect.task.public_file import (
     read_moment,
     strict_json,
 )
-from shuffledp.collect.task.servers import ASKER_FIELDS, Place, asker_fields, check_asker, check_places
+from shuffledp.collect.task.servers import Place, check_asker, check_places, check_version
 from shuffledp.errors import ParameterError, TaskError
 from shuffledp.estimators.tree import Tree
 from shuffledp.histogram.domain import Domain
@@ -52,10 +52,6 @@ from shuffledp.protocols.shuffled.dummy import DummyHistogram
 from shuffledp.protocols.shuffled.hashed import HashedHistogram
 from shuffledp.protocols.shuffled_histogram import ShuffledHistogram
 from shuffledp.validation import MOST_USERS, target_delta, target_epsilon
-
-VERSION = 1
-SECOND_VERSION = 2
-"""The version of a task with the field `series` or a field about who asks: version 1 has none of them."""
 
 SEALING_BYTES = 48
 """Bytes that HPKE adds to a text: the sender's public key, and the tag of AES-GCM."""
@@ -177,7 +173,10 @@ class Task(PublicFile, frozen=True, forbid_unknown_fields=True, kw_only=True, om
     language: str | None = None
 
     def __post_init__(self) -> None:
-        self._check_version()
+        check_version(self, "task")
+        if self.series is not None:
+            self.series.check()
+        check_asker(self)
         if not self.question.strip() or len(self.question) > LONGEST_QUESTION:
             raise TaskError(f"the question must have 1 to {LONGEST_QUESTION:,} characters")
         self.answers.check()
@@ -190,21 +189,6 @@ class Task(PublicFile, frozen=True, forbid_unknown_fields=True, kw_only=True, om
         if not 1 <= self.time_precision <= 366 * 86_400:
             raise TaskError("time_precision must be from one second to 366 days, in seconds")
         check_places(self.shufflers, self.analyzer)
-
-    def _check_version(self) -> None:
-        if self.version not in (VERSION, SECOND_VERSION):
-            raise TaskError(f"version must be {VERSION} or {SECOND_VERSION}, got a task of version {self.version}")
-        added = [*(["series"] if self.series is not None else []), *asker_fields(self)]
-        if self.version == VERSION and added:
-            raise TaskError(f"a task of version 1 has no field `{added[0]}`: a task with it has version 2")
-        if self.version == SECOND_VERSION and not added:
-            raise TaskError(
-                f"a task of version 2 must have one of the fields series, {', '.join(ASKER_FIELDS)}; without any it "
-                "has version 1"
-            )
-        if self.series is not None:
-            self.series.check()
-        check_asker(self)
 
     @cached_property
     def opens(self) -> datetime:
