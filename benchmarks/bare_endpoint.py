@@ -16,8 +16,7 @@ from starlette.applications import Starlette
 from starlette.responses import Response
 from starlette.routing import Route
 
-from shuffledp.collect.crypto.hpke import info, unseal
-from shuffledp.collect.crypto.keys import read_key
+from shuffledp.collect.crypto.keys import info, read_key, unseal
 from shuffledp.collect.server.run import serve
 from shuffledp.collect.task import read_task
 

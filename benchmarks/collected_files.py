@@ -16,8 +16,7 @@ import pyarrow.parquet
 from benchmarks.timing import table
 from shuffledp.collect.batch_files import count_files, mix_files, write_reports
 from shuffledp.collect.client.making import messages_of
-from shuffledp.collect.crypto.hpke import info, unseal
-from shuffledp.collect.crypto.keys import KeyPair
+from shuffledp.collect.crypto.keys import KeyPair, info, unseal
 from shuffledp.collect.task import AnswerList, Place, task_of
 from shuffledp.collect.task.new_task import new_task
 from shuffledp.collect.task.report import seal_report

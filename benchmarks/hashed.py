@@ -19,8 +19,7 @@ from benchmarks.javascript import in_node
 from benchmarks.opening import Peak
 from benchmarks.timing import table
 from shuffledp.collect.client.making import new_report
-from shuffledp.collect.crypto.hpke import info, public_key, seal, unseal
-from shuffledp.collect.crypto.keys import KeyPair
+from shuffledp.collect.crypto.keys import KeyPair, info, public_key, seal, unseal
 from shuffledp.collect.task.guarantee import is_padded, write_parameters
 from shuffledp.collect.task.task import REPORT_HEAD_BYTES, SEALING_BYTES, Named
 from shuffledp.errors import ParameterError

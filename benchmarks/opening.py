@@ -17,8 +17,7 @@ from cryptography.hazmat.primitives.hpke import AEAD, KDF, KEM, Suite
 from benchmarks.timing import table
 from shuffledp.collect.analyzer.worker import BatchCounter
 from shuffledp.collect.crypto.batch import first_copies, spooled
-from shuffledp.collect.crypto.hpke import info, public_key, seal
-from shuffledp.collect.crypto.keys import KeyPair
+from shuffledp.collect.crypto.keys import KeyPair, info, public_key, seal
 from shuffledp.collect.task import AnswerRange, Place
 from shuffledp.collect.task.new_task import new_task
 

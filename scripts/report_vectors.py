@@ -8,8 +8,7 @@ from scripts.text_vectors import number
 from tests.collect.crypto.hpke_by_hand import sealed_by_hand
 
 from shuffledp.collect.crypto.batch import BatchHead
-from shuffledp.collect.crypto.hpke import info
-from shuffledp.collect.crypto.keys import KeyPair
+from shuffledp.collect.crypto.keys import KeyPair, info
 from shuffledp.collect.reasons import Reason
 from shuffledp.collect.task import Task
 

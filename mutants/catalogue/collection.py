@@ -40,7 +40,7 @@ MUTANTS = (
     Mutant(
         name="layer-not-bound-to-task",
         harm="A report of one task can be replayed in another with other noise.",
-        target="shuffledp.collect.crypto.hpke:info",
+        target="shuffledp.collect.crypto.keys:info",
         pattern="task_id",
         replacement="bytes(32)",
         tests=("tests/collect/crypto/test_reports.py::test_the_wrong_key_task_or_place_is_refused",),
@@ -402,7 +402,7 @@ MUTANTS = (
     Mutant(
         name="second-task-not-composed",
         harm="A task that finds texts and a task that counts them use more than the budget of people who answer both.",
-        target="shuffledp.collect.task.confirm:split_budget",
+        target="shuffledp.collect.task.follow_up:split_budget",
         pattern="composed([found, each])",
         replacement="composed([found])",
         tests=("tests/collect/task/test_confirm.py::test_both_tasks_together_are_within_the_budget_and_use_it",),

@@ -9,7 +9,7 @@ from shuffledp.accounting.composition import composed
 from shuffledp.collect.analyzer.releases import release_of
 from shuffledp.collect.crypto.keys import KeyPair
 from shuffledp.collect.task import AnswerText, read_task
-from shuffledp.collect.task.confirm import found_texts
+from shuffledp.collect.task.follow_up import found_texts
 from shuffledp.histogram.text_code import TextCode
 from shuffledp.release.hidden import Blocklist, hide
 from shuffledp.release.release import Release

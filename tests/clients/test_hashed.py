@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from scipy.stats import poisson
 
-from shuffledp.collect.crypto.hpke import info, unseal
+from shuffledp.collect.crypto.keys import info, unseal
 from shuffledp.collect.task.report import open_report
 from shuffledp.histogram.hash_family import HashFamily, next_prime
 from shuffledp.protocols.free_text import FreeText

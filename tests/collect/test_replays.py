@@ -11,8 +11,7 @@ import pytest
 
 from shuffledp.collect.analyzer.worker import STOPPED, BatchAnalyzer
 from shuffledp.collect.client.making import new_report
-from shuffledp.collect.crypto.hpke import info, unseal
-from shuffledp.collect.crypto.keys import write_secret
+from shuffledp.collect.crypto.keys import info, unseal, write_secret
 from shuffledp.collect.server.settings import Upstreams
 from shuffledp.collect.shuffler.settings import Served
 from shuffledp.collect.shuffler.status import problems_of

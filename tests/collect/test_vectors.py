@@ -12,8 +12,7 @@ import pytest
 
 from shuffledp.collect.analyzer.worker import BatchCounter
 from shuffledp.collect.crypto.batch import HEAD_BYTES, BatchHead, Layer, mix
-from shuffledp.collect.crypto.hpke import info
-from shuffledp.collect.crypto.keys import KeyPair
+from shuffledp.collect.crypto.keys import KeyPair, info
 from shuffledp.collect.reasons import Reason, Refused
 from shuffledp.collect.task import read_task, task_of
 from shuffledp.collect.task.public_file import exact_text, read_decimal, read_exact

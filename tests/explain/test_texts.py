@@ -9,7 +9,7 @@ from rich.text import Text
 
 from shuffledp.cli import release_output
 from shuffledp.collect.analyzer.releases import release_of
-from shuffledp.collect.task.lookup import LookedUp
+from shuffledp.collect.task.follow_up import LookedUp
 from shuffledp.explain.collected import lookup_lines
 from shuffledp.explain.page import context
 from shuffledp.explain.release import lines

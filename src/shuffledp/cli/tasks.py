@@ -131,7 +131,7 @@ def new_task(
     from shuffledp.cli.progress import ProgressBar
     from shuffledp.cli.text_tasks import confirmation, second_task, text_answers
     from shuffledp.collect import new_task as create
-    from shuffledp.collect.task.confirm import found_texts
+    from shuffledp.collect.task.follow_up import found_texts
     from shuffledp.release.serialize import from_text as read_release
 
     keep_existing([out], force=force)

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 from shuffledp.accounting.curve import Guarantee
 from shuffledp.collect.task import AnswerText, Task
-from shuffledp.collect.task.confirm import SplitBudget, counting_error, split_budget, together
+from shuffledp.collect.task.follow_up import SplitBudget, counting_error, split_budget, together
 from shuffledp.formatting import counted, epsilon_delta, people_at_most, share_at_most, short_exponent
 from shuffledp.protocols.text_codes import TextChoices
 from shuffledp.release.release import Release

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from shuffledp.collect.reasons import Reason
-from shuffledp.collect.task.lookup import LookedUp
+from shuffledp.collect.task.follow_up import LookedUp
 from shuffledp.explain.protocols import protocol_title
 from shuffledp.explain.text_task import STEPS
 from shuffledp.formatting import confidence, counted, people_at_most, readable, share_at_most, shown

@@ -10,7 +10,7 @@ import pyarrow.parquet
 
 from shuffledp.collect.batch_files import mix_files, write_reports
 from shuffledp.collect.client.making import messages_of
-from shuffledp.collect.crypto.hpke import info, unseal
+from shuffledp.collect.crypto.keys import info, unseal
 from shuffledp.collect.task.report import seal_report
 from tests.collect.tasks import THEMES, small_task
 

@@ -12,8 +12,7 @@ from shuffledp import Ledger, Release
 from shuffledp.cli.app import app
 from shuffledp.collect.batch_files import count_files, executors, mix_files, write_reports
 from shuffledp.collect.batch_files.steps import CountedFiles
-from shuffledp.collect.crypto.hpke import info, public_key, seal
-from shuffledp.collect.crypto.keys import write_key
+from shuffledp.collect.crypto.keys import info, public_key, seal, write_key
 from shuffledp.collect.task.report import seal_report
 from shuffledp.errors import DataError, ParameterError
 from shuffledp.histogram.tally import Tally

@@ -147,7 +147,7 @@ def test_null_reports_are_malformed_and_other_columns_are_ignored(tmp_path):
 
 def test_a_repeated_onion_is_left_out(tmp_path):
     """As if a first shuffler copied an onion into a report of its own."""
-    from shuffledp.collect.crypto.hpke import info, public_key, seal
+    from shuffledp.collect.crypto.keys import info, public_key, seal
 
     kept, crowd = small(), reports(40)
     opened = open_report(kept.task, crowd.sealed[0], kept.keys[0])

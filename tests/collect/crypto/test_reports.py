@@ -5,10 +5,9 @@ import random
 
 import pytest
 
-from shuffledp.collect.crypto import hpke
+from shuffledp.collect.crypto import keys as module
 from shuffledp.collect.crypto.batch import HEAD_BYTES, BatchHead
-from shuffledp.collect.crypto.hpke import info, public_key, seal, unseal
-from shuffledp.collect.crypto.keys import KeyPair
+from shuffledp.collect.crypto.keys import KeyPair, info, public_key, seal, unseal
 from shuffledp.collect.reasons import Reason, Refused
 from shuffledp.collect.task.report import open_report, seal_onion, seal_report
 from shuffledp.errors import ParameterError
@@ -240,13 +239,13 @@ def test_a_digest_is_of_what_is_inside():
 
 def test_nothing_can_be_sealed_to_a_point_of_low_order():
     for content in (bytes(32), b"\1" + bytes(31), (2**255 - 20).to_bytes(32, "little")):
-        assert not hpke.is_public_key(content)
+        assert not module.is_public_key(content)
         with pytest.raises(ValueError, match=r"."):
             seal(b"", public_key(content), b"")
-    assert not hpke.is_public_key(b"")
+    assert not module.is_public_key(b"")
     own = KeyPair.generate().public_bytes
-    assert hpke.is_public_key(own)
-    assert not hpke.is_public_key(own[:31] + bytes([own[31] | 128]))
+    assert module.is_public_key(own)
+    assert not module.is_public_key(own[:31] + bytes([own[31] | 128]))
 
 
 HEAD = BatchHead(bytes(range(32)), bytes(16), 1, 2**40)

@@ -12,7 +12,7 @@ import pytest
 from scipy.stats import chi2
 
 from shuffledp.collect.crypto.batch import HEAD_BYTES, BatchHead
-from shuffledp.collect.crypto.hpke import info, public_key, seal
+from shuffledp.collect.crypto.keys import info, public_key, seal
 from shuffledp.collect.reasons import Reason
 from shuffledp.collect.server.auth import Accepted, new_token
 from shuffledp.collect.server.background import StoppedError

@@ -9,7 +9,7 @@ import httpx
 import pytest
 
 from shuffledp.collect.crypto.batch import HEAD_BYTES
-from shuffledp.collect.crypto.hpke import info, public_key, seal
+from shuffledp.collect.crypto.keys import info, public_key, seal
 from shuffledp.collect.server.background import StoppedError
 from shuffledp.collect.server.upstream import Upstream, UpstreamError
 from shuffledp.collect.shuffler.app import make_app

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as some
 
-from shuffledp.collect.crypto.hpke import info, public_key, seal
+from shuffledp.collect.crypto.keys import info, public_key, seal
 from shuffledp.collect.reasons import Reason
 from shuffledp.collect.server import storage
 from shuffledp.collect.shuffler.app import make_app

@@ -11,8 +11,7 @@ from types import SimpleNamespace
 import httpx
 import pytest
 
-from shuffledp.collect.crypto.hpke import info, public_key, seal
-from shuffledp.collect.crypto.keys import KeyPair
+from shuffledp.collect.crypto.keys import KeyPair, info, public_key, seal
 from shuffledp.collect.reasons import Reason
 from shuffledp.collect.server import observability
 from shuffledp.collect.server.key_watch import KEY_GONE

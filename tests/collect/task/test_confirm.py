@@ -6,7 +6,7 @@ import pytest
 from dp_accounting.pld import privacy_loss_distribution
 from scipy import stats
 
-from shuffledp.collect.task.confirm import counting_error, split_budget
+from shuffledp.collect.task.follow_up import counting_error, split_budget
 from shuffledp.errors import ParameterError
 from shuffledp.histogram.text_code import TextCode
 from shuffledp.protocols.catalogue import named

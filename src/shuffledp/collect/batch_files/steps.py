@@ -39,7 +39,7 @@ from shuffledp.collect.crypto.keys import KeyPair
 from shuffledp.collect.reasons import Reason, Refused
 from shuffledp.collect.shuffler.worker import most_people
 from shuffledp.collect.task import Task
-from shuffledp.collect.task.lookup import LookedUp, check_lookup, looked_up
+from shuffledp.collect.task.follow_up import LookedUp, check_lookup, looked_up
 from shuffledp.collect.task.report import layer_of, name_of, position_of
 from shuffledp.collect.task.task import BETA
 from shuffledp.errors import DataError, ParameterError

@@ -31,7 +31,7 @@ import numpy as np
 from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
 from numpy.typing import NDArray
 
-from shuffledp.collect.crypto.hpke import info, unseal
+from shuffledp.collect.crypto.keys import info, unseal
 from shuffledp.collect.reasons import Reason, Refused
 from shuffledp.errors import DataError, ParameterError
 from shuffledp.histogram.shuffle import shuffle

@@ -20,8 +20,7 @@ from typing import Protocol
 import msgspec
 
 from shuffledp.collect.crypto.batch import Layer
-from shuffledp.collect.crypto.hpke import info, public_key, seal, unseal
-from shuffledp.collect.crypto.keys import KeyPair
+from shuffledp.collect.crypto.keys import KeyPair, info, public_key, seal, unseal
 from shuffledp.collect.reasons import Reason, Refused
 from shuffledp.collect.task import Phase, Task
 from shuffledp.collect.task.task import REPORT_HEAD_BYTES, SEALING_BYTES

@@ -14,7 +14,7 @@ from urllib.parse import urlsplit
 
 import msgspec
 
-from shuffledp.collect.crypto.hpke import is_public_key
+from shuffledp.collect.crypto.keys import is_public_key
 from shuffledp.collect.task.public_file import is_hexadecimal
 from shuffledp.errors import TaskError
 from shuffledp.formatting import shown_address

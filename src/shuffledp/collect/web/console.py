@@ -23,7 +23,7 @@ from shuffledp.collect.server.http import asking_the_store
 from shuffledp.collect.server.registry import Registry
 from shuffledp.collect.store import KeptRelease, TallyStanding, TallyStore
 from shuffledp.collect.task import Series, Task
-from shuffledp.collect.task.lookup import LONGEST_LOOKUP, can_look_up
+from shuffledp.collect.task.follow_up import LONGEST_LOOKUP, can_look_up
 from shuffledp.collect.task.task import BETA, LONGEST_QUESTION
 from shuffledp.collect.web.administration import Administration
 from shuffledp.collect.web.assets import HEADERS, NO_STORE, answer, wants_page

@@ -9,7 +9,7 @@ from shuffledp.collect.server.cache import BoundedCache
 from shuffledp.collect.store import TallyStore
 from shuffledp.collect.store.tallies import from_bytes
 from shuffledp.collect.task import Task
-from shuffledp.collect.task.lookup import LookedUp, check_lookup, counted_as, looked_up
+from shuffledp.collect.task.follow_up import LookedUp, check_lookup, counted_as, looked_up
 
 _MOST_BYTES, _BYTES_OF_ONE = 2**20, 1_000
 """The memory of cached answers, about a thousand: each lookup reads all released tallies, which takes seconds."""

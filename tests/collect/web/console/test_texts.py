@@ -15,7 +15,7 @@ from tests.collect.web.console.running import asked_task, batch_id, release, set
 from shuffledp.collect.analyzer.releases import Releasing
 from shuffledp.collect.analyzer.settings import Settings
 from shuffledp.collect.store.tallies import to_bytes
-from shuffledp.collect.task.lookup import LONGEST_LOOKUP
+from shuffledp.collect.task.follow_up import LONGEST_LOOKUP
 from shuffledp.errors import DataError
 from shuffledp.protocols.free_text import FreeText
 from shuffledp.release.hidden import Blocklist
