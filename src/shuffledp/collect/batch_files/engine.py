@@ -1,7 +1,4 @@
-"""The engine interface for files (open, mix, count), and the engine in this process.
-
-An engine opens reports as the first shuffler, mixes batches, and counts them as the analyzer. The other engine is in
-`spark`; both give the same results.
+"""The engine in this process. It opens reports as the first shuffler, mixes batches, and counts them as the analyzer.
 
 To mix a batch in parts, every onion has a key: a hash of the onion with a secret of the run. The first bits of the key
 are the onion's bucket, and each bucket is sorted by key. Different onions have independent uniform keys, so the order
@@ -25,7 +22,7 @@ from functools import partial
 from itertools import groupby
 from multiprocessing import get_context
 from pathlib import Path
-from typing import BinaryIO, NamedTuple, Protocol
+from typing import TYPE_CHECKING, BinaryIO, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -43,6 +40,12 @@ from shuffledp.collect.task.report import open_report
 from shuffledp.errors import ParameterError
 from shuffledp.histogram.tally import Tally
 from shuffledp.progress import Progress
+
+if TYPE_CHECKING:
+    from shuffledp.collect.batch_files.spark import Spark
+
+Engine: TypeAlias = "InProcess | Spark"
+"""What opens, mixes and counts files; both have the same methods and give the same results."""
 
 
 class OpenedBlock(NamedTuple):
@@ -179,34 +182,6 @@ class OutputFolder:
         shutil.rmtree(self.folder / batch_id.hex(), ignore_errors=True)
 
 
-class Engine(Protocol):
-    """Opens, mixes and counts files."""
-
-    def open_reports(self, groups: Sequence[ReportGroup], layer: ReportLayer) -> FoundReports:
-        """Open all reports, as the first shuffler; their onions are kept until the engine is closed."""
-
-    def mix_reports(self, batches: Sequence[Batch], target: OutputFolder) -> Iterator[MixedBatch]:
-        """Mix the onions of the opened reports, batch by batch, and write them."""
-
-    def sealed(self, rows: NDArray[np.int64]) -> Iterator[bytes]:
-        """Yield some of the opened reports, still sealed."""
-
-    def compare(self, batches: Sequence[BatchFiles], seen: Seen, width: int) -> list[Compared]:
-        """Compare the onions of all batches with each other and with the accepted ones."""
-
-    def write_fingerprints(self, batch_ids: Container[bytes], folder: Path) -> None:
-        """Write the fingerprints of some of the compared batches' own onions."""
-
-    def mix_batches(self, batches: Sequence[BatchFiles], layer: Layer, target: OutputFolder) -> Iterator[MixedBatch]:
-        """Open a layer of all onions, as a later shuffler, mix them batch by batch and write them."""
-
-    def count_batches(self, batches: Sequence[BatchFiles], task: Task, key: KeyPair) -> Iterator[CountedBatch]:
-        """Open all messages, as the analyzer, and count them batch by batch."""
-
-    def close(self) -> None:
-        """Release memory, temporary files, processes, and a Spark session that it started."""
-
-
 def open_engine(
     name: str | None = None, *, master: str | None = None, processes: int | None = None, progress: Progress
 ) -> Engine:
@@ -214,7 +189,7 @@ def open_engine(
     if name not in (None, "local", "spark"):
         raise ParameterError(f"engine must be local or spark, got {name!r}")
     if name == "spark":
-        from shuffledp.collect.batch_files.spark import Spark
+        from shuffledp.collect.batch_files.spark import Spark  # pyspark is large
 
         return Spark(master=master, progress=progress)
     if master is not None:
@@ -262,7 +237,6 @@ def in_order(block: bytes, *, secret: bytes, width: int) -> Ordered:
 
 
 def _keys(block: bytes, secret: bytes, width: int) -> NDArray[np.uint64]:
-    """The key of each onion, as two numbers."""
     digests = (
         hashlib.blake2b(block[at : at + width], key=secret, digest_size=16).digest()
         for at in range(0, len(block), width)
@@ -287,7 +261,7 @@ class InProcess:
         self._groups: Sequence[ReportGroup] = ()
 
     def open_reports(self, groups: Sequence[ReportGroup], layer: ReportLayer) -> FoundReports:
-        """Open all reports; their onions are in an unnamed temporary file, which never survives the process."""
+        """Open all reports. Their onions are kept in an unnamed temporary file, which never survives the process."""
         self._groups, self._file = groups, tempfile.TemporaryFile()  # noqa: SIM115  (closed by close)
         lots, digests, sizes, refused = [], [], [np.zeros(1, dtype=np.int64)], Counter[str]()
         at, done, everything = [], 0, sum(group.rows for group in groups) or 1
@@ -324,12 +298,12 @@ class InProcess:
             pool.shutdown(cancel_futures=True)
 
     def mix_reports(self, batches: Sequence[Batch], target: OutputFolder) -> Iterator[MixedBatch]:
-        """Mix each batch as a whole, into one file."""
+        """Mix the onions of the opened reports, batch by batch, and write them; here each batch into one file."""
         for batch in batches:
             yield self._mixed(batch.batch_id, self._onions(batch.rows), target, Counter())
 
     def _onions(self, rows: NDArray[np.int64]) -> Iterator[bytes]:
-        """The onions of some reports, in the order of the file; mixing destroys this order."""
+        """The onions of some reports in the order of the file, which mixing destroys."""
         assert self._file is not None
         content = memoryview(b"") if self._ends[-1] == 0 else np.memmap(self._file, dtype=np.uint8, mode="r").data
         ordered = np.sort(rows)
@@ -339,7 +313,7 @@ class InProcess:
             yield b"".join(content[first:last] for first, last in bounds)
 
     def sealed(self, rows: NDArray[np.int64]) -> Iterator[bytes]:
-        """Read the reports from their files again."""
+        """Yield some of the opened reports, still sealed."""
         wanted = self._at[np.sort(rows)].tolist()
         for number, places in groupby(wanted, key=lambda place: place[0]):
             reports = self._groups[number].read()
@@ -349,18 +323,18 @@ class InProcess:
                 yield report
 
     def compare(self, batches: Sequence[BatchFiles], seen: Seen, width: int) -> list[Compared]:
-        """Compare fingerprints in an unnamed temporary file."""
+        """Compare the onions of all batches with each other and with the accepted ones."""
         self._progress("comparing batches", 0.0)
         self._fingerprints = Fingerprints(batches, seen)
         return self._fingerprints.compare(width)
 
     def write_fingerprints(self, batch_ids: Container[bytes], folder: Path) -> None:
-        """Write a file for each batch."""
+        """Write the fingerprints of some of the compared batches' own onions."""
         assert self._fingerprints is not None
         self._fingerprints.write(batch_ids, folder)
 
     def mix_batches(self, batches: Sequence[BatchFiles], layer: Layer, target: OutputFolder) -> Iterator[MixedBatch]:
-        """Mix each batch as a whole, into one file."""
+        """Open a layer of all onions, as a later shuffler, mix them batch by batch and write them."""
         few = sum(batch.number for batch in batches) <= _FEW
         with Opener(layer, processes=1 if few else self._processes) as opener:
             for batch in batches:
@@ -375,7 +349,7 @@ class InProcess:
         return MixedBatch(batch_id, number, refused + Counter({Reason.REPEATED: mixed.repeated}))
 
     def count_batches(self, batches: Sequence[BatchFiles], task: Task, key: KeyPair) -> Iterator[CountedBatch]:
-        """Count one batch after another."""
+        """Open all messages, as the analyzer, and count them batch by batch."""
         counting, done = BatchCounter(task, key, processes=self._processes), 0
         everything = sum(batch.number for batch in batches) or 1
         for batch in batches:

@@ -18,7 +18,7 @@ from shuffledp.collect.analyzer.worker import numbers_of
 from shuffledp.collect.batch_files import engine
 from shuffledp.collect.batch_files.engine import OutputFolder, ReportLayer
 from shuffledp.collect.batch_files.formats import OnionGroup, ReportGroup, fixed_width, write_part
-from shuffledp.collect.batch_files.seen import SeenGroup, seen_head, write_seen
+from shuffledp.collect.batch_files.seen import SeenGroup, write_seen
 from shuffledp.collect.crypto.batch import FINGERPRINT_BYTES, Layer, fingerprints
 from shuffledp.collect.reasons import Reason
 from shuffledp.collect.store.tallies import to_bytes
@@ -59,18 +59,13 @@ def deal(batches: Batches, *, secret: bytes, buckets: int, width: int) -> Batche
             yield _dealt(batch_id, onions, 0, secret=secret, buckets=buckets, width=width)
 
 
-def open_and_deal(batches: Batches, *, layer: Layer, secret: bytes, buckets: int, width: int) -> Batches:
-    """Open the onions of batches, as a later shuffler, and assign their content to buckets."""
+def read_and_deal(batches: Batches, *, secret: bytes, buckets: int, width: int, layer: Layer | None = None) -> Batches:
+    """Assign the onions of batches to buckets; with a layer, their content, as a later shuffler."""
     for path, group, batch_id, dropped in _each(batches):
-        opened, refused = layer.open_block(OnionGroup(Path(path), group, 0, dropped).read())
-        yield _dealt(batch_id, opened, refused, secret=secret, buckets=buckets, width=width)
-
-
-def read_and_deal(batches: Batches, *, secret: bytes, buckets: int, width: int) -> Batches:
-    """Assign the onions of batches to buckets."""
-    for path, group, batch_id, dropped in _each(batches):
-        onions = OnionGroup(Path(path), group, 0, dropped).read()
-        yield _dealt(batch_id, onions, 0, secret=secret, buckets=buckets, width=width)
+        onions, refused = OnionGroup(Path(path), group, 0, dropped).read(), 0
+        if layer is not None:
+            onions, refused = layer.open_block(onions)
+        yield _dealt(batch_id, onions, refused, secret=secret, buckets=buckets, width=width)
 
 
 def fingerprint(batches: Batches, *, secret: bytes, width: int) -> Batches:
@@ -103,7 +98,7 @@ def write_fingerprints(batches: Batches, *, secret: bytes, width: int, folder: P
         found = _fingerprints(OnionGroup(Path(path), group, 0, dropped), secret, width)
         target = folder / batch_id.hex() / f"part-{place:05}.parquet"
         target.parent.mkdir(exist_ok=True)
-        write_seen(target, seen_head(task, batch_id), [found])
+        write_seen(target, [found], task=task, batch_id=batch_id)
         yield _arrow_rows(NOTHING, [(len(found) // FINGERPRINT_BYTES,)])
 
 
@@ -123,30 +118,13 @@ def write(batches: Batches, *, secret: bytes, target: OutputFolder, parts: int) 
         yield _arrow_rows(WRITTEN, [(batch_id, part, number, ordered.repeated, refused)])
 
 
-def count(batches: Batches, *, secret: bytes, layer: Layer, alphabet: int, symbols: int) -> Batches:
-    """Open the messages of buckets, as the analyzer, and count them; numbers from `alphabet` on are padding."""
-    for batch_id, tally, reasons in _counted(batches, secret, layer, alphabet, symbols):
-        counts = zip(tally.symbols.tolist(), tally.counts.tolist(), strict=True)
-        yield _arrow_rows(
-            COUNTED,
-            [
-                *((batch_id, symbol, None, number) for symbol, number in counts),
-                *((batch_id, None, reason, number) for reason, number in reasons.items()),
-            ],
-        )
+def count(
+    batches: Batches, *, secret: bytes, layer: Layer, alphabet: int, symbols: int, packed: bool = False
+) -> Batches:
+    """Open the messages of buckets, as the analyzer, and count them; numbers from `alphabet` on are padding.
 
-
-def count_packed(batches: Batches, *, secret: bytes, layer: Layer, alphabet: int, symbols: int) -> Batches:
-    """As `count`, with one row for all messages of a bucket: if nearly all differ, rows of their own are long."""
-    for batch_id, tally, reasons in _counted(batches, secret, layer, alphabet, symbols):
-        refused = [(batch_id, None, reason, number) for reason, number in reasons.items()]
-        yield _arrow_rows(PACKED, [(batch_id, to_bytes(tally), None, None), *refused])
-
-
-def _counted(
-    batches: Batches, secret: bytes, layer: Layer, alphabet: int, symbols: int
-) -> Iterator[tuple[bytes, Tally, dict[str, int]]]:
-    """The batch of every bucket, the tally of its messages, and the numbers of those not counted by reason."""
+    If `packed`, all messages of a bucket are in one row: if nearly all differ, rows of their own are long.
+    """
     for batch_id, _, onions, _ in _buckets(batches):
         ordered = engine.in_order(onions, secret=secret, width=layer.length)
         opened, closed = layer.open_block(ordered.onions.tobytes())
@@ -157,11 +135,15 @@ def _counted(
             Reason.NOT_A_MESSAGE: int(np.count_nonzero(found >= symbols)),
         }
         tally = Tally.of(found[found < alphabet].astype(np.int64))
-        yield batch_id, tally, {str(reason): number for reason, number in reasons.items() if number}
+        refused = [(batch_id, None, str(reason), number) for reason, number in reasons.items() if number]
+        if packed:
+            yield _arrow_rows(PACKED, [(batch_id, to_bytes(tally), None, None), *refused])
+        else:
+            counts = zip(tally.symbols.tolist(), tally.counts.tolist(), strict=True)
+            yield _arrow_rows(COUNTED, [*((batch_id, symbol, None, number) for symbol, number in counts), *refused])
 
 
 def _each(batches: Batches) -> Iterator[tuple[Any, ...]]:
-    """Iterate over rows."""
     for batch in batches:
         yield from zip(*(column.to_pylist() for column in batch.columns), strict=True)
 

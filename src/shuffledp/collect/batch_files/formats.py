@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import json
 import os
-import re
 import secrets
 import shutil
 from collections import defaultdict
@@ -96,15 +95,36 @@ def opened_table(path: Path) -> Iterator[Any]:
         raise DataError(f"{path} cannot be read: it is damaged, or not a Parquet file") from None
 
 
-def metadata_of(file: Any, path: Path) -> Mapping[str, Any]:
-    """Return our metadata of a file, empty if there is none."""
-    try:
-        metadata = json.loads((file.schema_arrow.metadata or {}).get(_METADATA, b"{}"))
-    except (ValueError, RecursionError):
-        metadata = None
-    if not isinstance(metadata, dict):
-        raise DataError(f"{path} is damaged: its metadata must be a JSON object")
-    return metadata
+class Table(NamedTuple):
+    """Our metadata of a file, empty if there is none, its Arrow schema, and the numbers of rows of its groups."""
+
+    metadata: dict[str, Any]
+    schema: Any
+    rows: list[int]
+
+    @classmethod
+    def of(cls, file: Any, path: Path) -> Table:
+        """Describe an open file."""
+        try:
+            metadata = json.loads((file.schema_arrow.metadata or {}).get(_METADATA, b"{}"))
+        except (ValueError, RecursionError):
+            metadata = None
+        if not isinstance(metadata, dict):
+            raise DataError(f"{path} is damaged: its metadata must be a JSON object")
+        footer = file.metadata
+        return cls(metadata, file.schema_arrow, [footer.row_group(at).num_rows for at in range(footer.num_row_groups)])
+
+    def is_column(self, name: str, width: int) -> bool:
+        """Whether it has this one column of this fixed width."""
+        import pyarrow
+
+        return bool(self.schema.names == [name] and self.schema.field(0).type == pyarrow.binary(width))
+
+
+def read_table(path: Path) -> Table:
+    """Describe a file."""
+    with opened_table(path) as file:
+        return Table.of(file, path)
 
 
 def read_group(path: Path, group: int, column: str) -> Any:
@@ -122,21 +142,46 @@ def new_table(path: Path, schema: Any, *, metadata: Mapping[str, Any]) -> Iterat
     import pyarrow.parquet
 
     schema = schema.with_metadata({_METADATA: json.dumps(metadata)})
-    partial = path.with_name(f".{path.name}.{secrets.token_hex(8)}{PARTIAL}")
     options = {"compression": "none", "use_dictionary": False, "write_statistics": False, "write_page_checksum": True}
-    try:
+    with _whole(path) as partial:
         with os.fdopen(os.open(partial, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
             with pyarrow.parquet.ParquetWriter(file, schema, **options) as writer:
                 yield lambda table: writer.write_table(table.cast(schema), row_group_size=max(1, table.num_rows))
             file.flush()
             os.fsync(file.fileno())
         partial.replace(path)
-    except OSError as error:
-        partial.unlink(missing_ok=True)
+
+
+def _beside(path: Path) -> Path:
+    return path.with_name(f".{path.name}.{secrets.token_hex(8)}{PARTIAL}")
+
+
+@contextmanager
+def _whole(path: Path) -> Iterator[Path]:
+    """Yield a temporary name for a file or a folder; after a failure, nothing has it."""
+    partial = _beside(path)
+    try:
+        yield partial
+    except BaseException as error:
+        if partial.is_dir():
+            shutil.rmtree(partial, ignore_errors=True)
+        else:
+            partial.unlink(missing_ok=True)
+        if not isinstance(error, OSError):
+            raise
         raise DataError(f"cannot write {path}: {error.strerror or 'the file system refused'}") from None
-    except BaseException:
-        partial.unlink(missing_ok=True)
-        raise
+
+
+def write_column(path: Path, name: str, blocks: Iterable[bytes], *, width: int, metadata: Mapping[str, Any]) -> int:
+    """Write one column of values of fixed width, a group of rows for each block; return the number of values."""
+    import pyarrow
+
+    number, schema = 0, pyarrow.schema([pyarrow.field(name, pyarrow.binary(width), nullable=False)])
+    with new_table(path, schema, metadata=metadata) as write:
+        for block in blocks:
+            write(pyarrow.table([fixed_width(block, width)], schema=schema))
+            number += len(block) // width
+    return number
 
 
 def fixed_width(block: bytes, width: int) -> Any:
@@ -154,43 +199,13 @@ def bytes_of(array: Any) -> bytes:
     return bytes(memoryview(array.buffers()[1])[array.offset * width : (array.offset + len(array)) * width])
 
 
-_OURS = re.compile(r"[0-9a-f]{32}(\.parquet)?|(rest|taken)\.parquet")
-"""Names of files that mixing writes; a folder with any other file is not replaced."""
-
-
-def kept_folder(out: Path) -> Path:
-    """Return the private folder beside the batches, for waiting reports and the list of used ones."""
-    return out.with_name(f"{out.name}.kept")
-
-
-def check_free(out: Path, *, inputs: Iterable[Path], force: bool) -> None:
-    """Refuse an output folder that cannot be created, holds inputs, or holds other files."""
-    if not out.parent.is_dir():
-        raise DataError(f"cannot write {out}: there is no folder {out.parent}")
-    if not out.exists() and not out.is_symlink():
-        return
-    if not force:
-        raise ParameterError(f"{out} already exists: give another name, or set force to replace it")
-    if out.is_symlink() or not out.is_dir() or any(not _OURS.fullmatch(entry.name) for entry in out.iterdir()):
-        raise ParameterError(f"{out} has other files than batches, so it is not replaced: give another name")
-    if any(path.resolve().is_relative_to(out.resolve()) for path in inputs):
-        raise ParameterError(f"{out} holds input files: give another name")
-
-
 @contextmanager
 def whole_folder(out: Path) -> Iterator[Path]:
     """Create a folder under a temporary name; rename it on success, remove it on failure."""
-    partial = out.with_name(f".{out.name}.{secrets.token_hex(8)}{PARTIAL}")
-    try:
+    with _whole(out) as partial:
         partial.mkdir(mode=0o700)  # private: times of files tell more than batches
         yield partial
         _replace(partial, out)
-    except OSError as error:
-        shutil.rmtree(partial, ignore_errors=True)
-        raise DataError(f"cannot write {out}: {error.strerror or 'the file system refused'}") from None
-    except BaseException:
-        shutil.rmtree(partial, ignore_errors=True)
-        raise
 
 
 def _replace(partial: Path, out: Path) -> None:
@@ -198,7 +213,7 @@ def _replace(partial: Path, out: Path) -> None:
     if not out.exists():
         partial.rename(out)
         return
-    old = out.with_name(f".{out.name}.{secrets.token_hex(8)}{PARTIAL}")
+    old = _beside(out)
     out.rename(old)
     try:
         partial.rename(out)
@@ -219,8 +234,8 @@ _REPORT_ROWS = 4096
 def write_reports(path: str | os.PathLike[str], reports: Iterable[bytes], *, overwrite: bool = False) -> int:
     """Write sealed reports to a new Parquet file, atomically; return their number.
 
-    For services that receive reports without a shuffler's server. The order does not matter, and only the reports are
-    written: no address, no time.
+    For services that receive reports without a shuffler's server. The order does not matter; no address and no time is
+    written.
     """
     needs_arrow()
     import pyarrow
@@ -265,21 +280,15 @@ def find_reports(given: Sequence[str | os.PathLike[str]]) -> list[ReportGroup]:
 def _groups(path: Path) -> Iterator[ReportGroup]:
     import pyarrow
 
-    with opened_table(path) as file:
-        schema, rows = file.schema_arrow, [_rows(file, group) for group in range(file.metadata.num_row_groups)]
-        kind = metadata_of(file, path).get("kind")
-    if kind in (TAKEN_KIND, SEEN_KIND):
+    table = read_table(path)
+    if table.metadata.get("kind") in (TAKEN_KIND, SEEN_KIND):
         return
-    if REPORT not in schema.names:
+    if REPORT not in table.schema.names:
         raise DataError(f"{path} has no column {REPORT!r}: the first shuffler needs files of reports")
-    column, types = schema.field(REPORT).type, pyarrow.types
+    column, types = table.schema.field(REPORT).type, pyarrow.types
     if not (types.is_binary(column) or types.is_large_binary(column) or types.is_fixed_size_binary(column)):
         raise DataError(f"the column {REPORT!r} of {path} must hold bytes, got {column}")
-    yield from (ReportGroup(path, group, number) for group, number in enumerate(rows))
-
-
-def _rows(file: Any, group: int) -> int:
-    return int(file.metadata.row_group(group).num_rows)
+    yield from (ReportGroup(path, group, number) for group, number in enumerate(table.rows))
 
 
 ONION = "onion"
@@ -354,14 +363,8 @@ class FoundBatches(NamedTuple):
 
 def write_part(path: Path, head: PartHead, blocks: Iterable[bytes], *, width: int) -> int:
     """Write a part of a batch, atomically; return its number of onions."""
-    import pyarrow
-
-    number, schema = 0, pyarrow.schema([pyarrow.field(ONION, pyarrow.binary(width), nullable=False)])
-    with new_table(path, schema, metadata=msgspec.to_builtins(head)) as write:
-        for block in in_blocks(blocks, width * _ONION_ROWS):
-            write(pyarrow.table([fixed_width(block, width)], schema=schema))
-            number += len(block) // width
-    return number
+    cut = in_blocks(blocks, width * _ONION_ROWS)
+    return write_column(path, ONION, cut, width=width, metadata=msgspec.to_builtins(head))
 
 
 def find_batches(given: Sequence[str | os.PathLike[str]], task: Task, *, position: int) -> FoundBatches:
@@ -400,17 +403,11 @@ def _incomplete(batch: str, mixings: Mapping[str, Mapping[int, tuple[PartHead, A
 
 
 def _read_part(path: Path, task: Task, position: int) -> tuple[PartHead, tuple[OnionGroup, ...]] | None:
-    import pyarrow
-
-    with opened_table(path) as file:
-        metadata, schema, footer = metadata_of(file, path), file.schema_arrow, file.metadata
-        groups = tuple(
-            OnionGroup(path, group, footer.row_group(group).num_rows) for group in range(footer.num_row_groups)
-        )
-    if metadata.get("kind") in (REPORT_KIND, TAKEN_KIND, SEEN_KIND):
+    table = read_table(path)
+    if table.metadata.get("kind") in (REPORT_KIND, TAKEN_KIND, SEEN_KIND):
         return None
     try:
-        head = msgspec.convert(metadata, PartHead)
+        head = msgspec.convert(table.metadata, PartHead)
     except msgspec.ValidationError:
         raise DataError(f"{path} is no batch: its metadata must name its task and batch") from None
     if head.part >= head.parts:
@@ -421,6 +418,6 @@ def _read_part(path: Path, task: Task, position: int) -> tuple[PartHead, tuple[O
         raise DataError(
             f"{path} is for {name_of(task, head.position)}, and the key belongs to {name_of(task, position)}"
         )
-    if schema.names != [ONION] or schema.field(0).type != pyarrow.binary(task.onion_length(position)):
+    if not table.is_column(ONION, task.onion_length(position)):
         raise DataError(f"{path} must have one column {ONION!r} of {task.onion_length(position)} bytes each")
-    return head, groups
+    return head, tuple(OnionGroup(path, group, number) for group, number in enumerate(table.rows))

@@ -22,9 +22,9 @@ from numpy.typing import NDArray
 
 from shuffledp.collect.batch_files.formats import (
     TAKEN_KIND,
+    Table,
     bytes_of,
     fixed_width,
-    metadata_of,
     needs_arrow,
     new_table,
     opened_table,
@@ -171,7 +171,7 @@ def read_taken(folders: Iterable[Path], task: Task) -> Entries:
                 f"before must be the folder of batches of an earlier run of the first shuffler: there is no {path}"
             )
         with opened_table(path) as file:
-            metadata, table = metadata_of(file, path), file.read()
+            metadata, table = Table.of(file, path).metadata, file.read()
         if metadata != {"kind": TAKEN_KIND, "task": task.name}:
             raise DataError(f"{path} is of another task")
         if table.schema.names != list(_COLUMNS) or any(

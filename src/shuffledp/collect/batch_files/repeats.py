@@ -25,7 +25,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shuffledp.collect.batch_files.formats import ROW_NUMBER, BatchFiles
-from shuffledp.collect.batch_files.seen import Accepted, Seen, seen_head, write_seen
+from shuffledp.collect.batch_files.seen import Accepted, Seen, write_seen
 from shuffledp.collect.crypto.batch import FINGERPRINT_BYTES, fingerprints
 from shuffledp.collect.reasons import Reason
 from shuffledp.formatting import counted
@@ -197,7 +197,6 @@ class Fingerprints:
         return smallest[key_of]
 
     def _without(self, at: int) -> BatchFiles:
-        """A batch without the onions that are not its own."""
         batch, groups, end = self._batches[at], [], self._ends[at]
         for group in batch.groups:
             start, end = end, end + group.rows
@@ -210,7 +209,7 @@ class Fingerprints:
         for batch, (start, end) in zip(self._batches, pairwise(self._ends), strict=True):
             if batch.batch_id in batch_ids:
                 path = folder / f"{batch.batch_id.hex()}.parquet"
-                write_seen(path, seen_head(self._seen.task_name, batch.batch_id), self._blocks(start, end))
+                write_seen(path, self._blocks(start, end), task=self._seen.task_name, batch_id=batch.batch_id)
 
     def _blocks(self, start: int, end: int) -> Iterator[bytes]:
         for first in range(start, end, _WRITTEN):

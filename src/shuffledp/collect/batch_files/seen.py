@@ -21,7 +21,7 @@ import shutil
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Annotated, Any, Literal, NamedTuple
+from typing import Annotated, Literal, NamedTuple
 
 import msgspec
 
@@ -32,14 +32,12 @@ from shuffledp.collect.batch_files.formats import (
     HexId,
     TaskName,
     bytes_of,
-    fixed_width,
     is_unfinished,
-    metadata_of,
     needs_arrow,
-    new_table,
-    opened_table,
     read_group,
+    read_table,
     whole_folder,
+    write_column,
 )
 from shuffledp.collect.batch_files.lots import TAKEN_FILE, Entries, read_taken, write_taken
 from shuffledp.collect.crypto.batch import FINGERPRINT_BYTES
@@ -231,19 +229,10 @@ def opened_seen(folder: str | os.PathLike[str], task: Task, key: KeyPair) -> Ite
         os.close(handle)
 
 
-def seen_head(task: str, batch_id: bytes) -> Mapping[str, str]:
-    """Return the metadata of a file of fingerprints."""
-    return {"kind": SEEN_KIND, "task": task, "batch": batch_id.hex()}
-
-
-def write_seen(path: Path, head: Mapping[str, Any], blocks: Iterable[bytes]) -> None:
+def write_seen(path: Path, blocks: Iterable[bytes], *, task: str, batch_id: bytes) -> None:
     """Write the fingerprints of onions of a batch, atomically."""
-    import pyarrow
-
-    schema = pyarrow.schema([pyarrow.field(_COLUMN, pyarrow.binary(FINGERPRINT_BYTES), nullable=False)])
-    with new_table(path, schema, metadata=head) as write:
-        for block in blocks:
-            write(pyarrow.table([fixed_width(block, FINGERPRINT_BYTES)], schema=schema))
+    metadata = {"kind": SEEN_KIND, "task": task, "batch": batch_id.hex()}
+    write_column(path, _COLUMN, blocks, width=FINGERPRINT_BYTES, metadata=metadata)
 
 
 def forget_all(folder: Path) -> bool:
@@ -280,17 +269,13 @@ def _read_run(path: Path) -> Run:
 
 
 def _read_seen(path: Path, run: Run) -> tuple[str, Sequence[SeenGroup]]:
-    import pyarrow
-
-    with opened_table(path) as file:
-        metadata, schema, footer = dict(metadata_of(file, path)), file.schema_arrow, file.metadata
-    batch = metadata.pop("batch", None)
-    if metadata != {"kind": SEEN_KIND, "task": run.task} or batch not in run.batches:
+    table = read_table(path)
+    batch = table.metadata.pop("batch", None)
+    if table.metadata != {"kind": SEEN_KIND, "task": run.task} or batch not in run.batches:
         raise _damaged(path, "it is of another task or batch")
-    if schema.names != [_COLUMN] or schema.field(0).type != pyarrow.binary(FINGERPRINT_BYTES):
+    if not table.is_column(_COLUMN, FINGERPRINT_BYTES):
         raise _damaged(path, "it has other columns")
-    rows = (footer.row_group(group).num_rows for group in range(footer.num_row_groups))
-    return batch, [SeenGroup(path, group, number, bytes.fromhex(batch)) for group, number in enumerate(rows)]
+    return batch, [SeenGroup(path, group, number, bytes.fromhex(batch)) for group, number in enumerate(table.rows)]
 
 
 def _damaged(path: Path, why: str) -> DataError:

@@ -89,7 +89,7 @@ class Spark:
         return FoundReports(self._entries, refused)
 
     def mix_reports(self, batches: Sequence[Batch], target: OutputFolder) -> Iterator[MixedBatch]:
-        """Mix all batches in one job."""
+        """Mix all batches in one job, with the onions of their reports."""
         number = max(int(self._numbers[batch.rows].sum()) for batch in batches)
         parts = buckets_for(number, each=_WRITTEN)
         rows = np.concatenate([batch.rows for batch in batches])
@@ -102,7 +102,7 @@ class Spark:
         yield from self._mixed([batch.batch_id for batch in batches], dealt, target, parts)
 
     def sealed(self, rows: NDArray[np.int64]) -> Iterator[bytes]:
-        """Fetch the reports part by part."""
+        """Fetch reports part by part."""
         with clear_errors():
             for row in self._chosen(rows).select("report").toLocalIterator():
                 yield bytes(row.report)
@@ -110,7 +110,7 @@ class Spark:
     def mix_batches(self, batches: Sequence[BatchFiles], layer: Layer, target: OutputFolder) -> Iterator[MixedBatch]:
         """Mix all batches in one job."""
         parts = buckets_for(max(batch.number for batch in batches), each=_WRITTEN)
-        opening = partial(executors.open_and_deal, layer=layer, secret=self._secret, buckets=parts, width=target.width)
+        opening = partial(executors.read_and_deal, layer=layer, secret=self._secret, buckets=parts, width=target.width)
         with clear_errors():
             dealt = self._located(_onions(batches)).mapInArrow(opening, DEALT)
         yield from self._mixed([batch.batch_id for batch in batches], dealt, target, parts)
@@ -174,11 +174,12 @@ class Spark:
         assigning = partial(executors.read_and_deal, secret=self._secret, buckets=buckets, width=layer.length)
         packed = task.alphabet > max(batch.number for batch in batches)  # nearly all messages differ
         counting = partial(
-            executors.count_packed if packed else executors.count,
+            executors.count,
             secret=self._secret,
             layer=layer,
             alphabet=task.alphabet,
             symbols=task.symbols,
+            packed=packed,
         )
         with clear_errors():
             # [batch, bucket, onions, refused: one row for each group of rows and bucket]
@@ -224,7 +225,6 @@ class Spark:
         return numbers.join(functions.broadcast(self._session.createDataFrame(table)), "id").drop("id")
 
     def _chosen(self, rows: NDArray[np.int64], **more: bytes) -> Any:
-        """Some of the opened reports, each once."""
         import pyarrow
 
         wanted = self._entries.pick(rows)
@@ -241,7 +241,7 @@ class Spark:
         return dealt.repartition(partitions, "batch", "bucket").sortWithinPartitions("batch", "bucket")
 
     def _mixed(self, batch_ids: Sequence[bytes], dealt: Any, target: OutputFolder, parts: int) -> Iterator[MixedBatch]:
-        """Write all buckets, each in its own order, including empty ones."""
+        """Write all buckets, including empty ones."""
         self._progress("mixing", 0.0)
         writing = partial(executors.write, secret=self._secret, target=target, parts=parts)
         with clear_errors():
@@ -267,7 +267,6 @@ class Spark:
 
 
 def _listed(rows: Any) -> Tally:
-    """The tally of rows of one message each."""
     messages = rows.filter(rows.column("symbol").is_valid()).sort_by("symbol")
     return Tally(*(messages.column(name).to_numpy() for name in ("symbol", "number")))
 
@@ -309,7 +308,6 @@ def _onions(batches: Sequence[BatchFiles]) -> dict[str, Any]:
 
 
 def _rows(column: Any) -> NDArray[np.uint8]:
-    """A column of values of 16 bytes, as rows of an array."""
     import pyarrow
 
     narrow = column.cast(pyarrow.binary(LOT_BYTES)).combine_chunks()

@@ -1,12 +1,13 @@
-"""The two steps over files: mix reports, or batches of the server before, to batches; count batches to a release."""
+"""The two steps over files: mix reports or batches of the server before, and count batches to a release."""
 
 from __future__ import annotations
 
 import os
+import re
 import secrets
 import shutil
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -25,10 +26,8 @@ from shuffledp.collect.batch_files.engine import (
     open_engine,
 )
 from shuffledp.collect.batch_files.formats import (
-    check_free,
     find_batches,
     find_reports,
-    kept_folder,
     whole_folder,
     write_reports,
 )
@@ -141,6 +140,29 @@ def mix_files(
                 return _mix_batches(machine, names, task, key, position, target, memory)
             layer = ReportLayer.of(task, key, now=now)
             return _mix_reports(machine, names, task, key, target, layer, folders, memory)
+
+
+_OURS = re.compile(r"[0-9a-f]{32}(\.parquet)?|(rest|taken)\.parquet")
+"""Names of files that mixing writes; a folder with any other file is not replaced."""
+
+
+def kept_folder(out: Path) -> Path:
+    """Return the private folder beside the batches, for waiting reports and the list of used ones."""
+    return out.with_name(f"{out.name}.kept")
+
+
+def check_free(out: Path, *, inputs: Iterable[Path], force: bool) -> None:
+    """Refuse an output folder that cannot be created, holds inputs, or holds other files."""
+    if not out.parent.is_dir():
+        raise DataError(f"cannot write {out}: there is no folder {out.parent}")
+    if not out.exists() and not out.is_symlink():
+        return
+    if not force:
+        raise ParameterError(f"{out} already exists: give another name, or set force to replace it")
+    if out.is_symlink() or not out.is_dir() or any(not _OURS.fullmatch(entry.name) for entry in out.iterdir()):
+        raise ParameterError(f"{out} has other files than batches, so it is not replaced: give another name")
+    if any(path.resolve().is_relative_to(out.resolve()) for path in inputs):
+        raise ParameterError(f"{out} holds input files: give another name")
 
 
 def _remove_unfinished(memory: Seen) -> None:
