@@ -45,7 +45,14 @@ def test_people_and_a_browser_answer_and_the_shared_texts_are_found(tmp_path):
             visitor.make().send()
             visitor.until("sent")
             found = []
-            wait_until(lambda: found.append(machine._asked(f"{machine.address}/releases/latest")) or found[-1])
+            wait_until(
+                lambda: (
+                    found.append(
+                        machine._asked(f"{machine.task.analyzer.address}/v1/tasks/{machine.task.name}/releases/latest")
+                    )
+                    or found[-1]
+                )
+            )
             looks = visitor.context.new_page()
             looks.goto(machine.results)
             expect(looks.locator("#release")).to_contain_text("wikipedia.org")

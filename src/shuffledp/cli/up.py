@@ -221,6 +221,8 @@ def _per_second(text: str) -> float:
 
 def _invite(machine: OneMachine, outcome: Outcome | None) -> None:
     """Print the addresses, then how to answer and how to stop."""
+    from shuffledp.explain.task import warnings_of
+
     waiting = 0 if outcome is None else outcome.waiting
     print_note(f"Answer in a browser:  {machine.page}")
     print_note(f"Results:              {machine.results}")
@@ -229,7 +231,7 @@ def _invite(machine: OneMachine, outcome: Outcome | None) -> None:
     coming = f", and about {machine.pace:.2g} simulated people arrive per second" if machine.pace else ""
     needed = counted(machine.users - waiting, "more report")
     print_note(f"The next batch needs {needed}{coming}. Ctrl-C stops everything.")
-    for warning in machine.warnings:
+    for warning in warnings_of(machine.task):
         print_note(f"Warning: {warning}.")
 
 
@@ -277,5 +279,5 @@ def _plain(machine: OneMachine, outcome: Outcome) -> dict[str, Any]:
 
 
 def _note_command(machine: OneMachine) -> None:
-    command = f"shuffledp send --task {quoted(machine.task_file.resolve())} --value {quoted(machine.an_answer)}"
+    command = f"shuffledp send --task {quoted(machine.task_file.resolve())} --value {quoted(machine.question.example)}"
     print_note(f"Answer in a terminal: {command}")

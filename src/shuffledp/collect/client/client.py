@@ -112,33 +112,20 @@ def check_pin(task: Task | Series, pin: str | bytes | None) -> None:
         raise TaskError(f"the id of the task must be the pinned {text.lower()}, got {task.name}: do not answer")
 
 
-def check_open(task: Task | Series) -> None:
-    """Refuse a task, or a series, that is not open by the clock of this machine."""
-    _refuse_unless_open(task, task.phase(time.time()))
-
-
 def open_task(asked: Task | Series) -> Task:
-    """Return the task that is open now: the task itself, or the round of a series."""
+    """Return the task that is open by the clock of this machine: the task itself, or the round of a series."""
     now = time.time()
-    _refuse_unless_open(asked, asked.phase(now))
+    phase, clock = asked.phase(now), f"by this device's clock it is {moment_in_text(datetime.fromtimestamp(now, UTC))}"
+    if phase is Phase.BEFORE:
+        text = f"the task opens at {moment_in_text(asked.opens)}; {clock}"
+        raise UnreachableError(text, reason=Reason.NOT_YET_OPEN)
+    if phase is Phase.CLOSED:
+        raise RefusedError(f"the task was closed at {moment_in_text(asked.closes)}; {clock}", reason=Reason.CLOSED)
     if isinstance(asked, Task):
         return asked
     number = asked.round_at(now)
     assert number is not None
     return asked.task(number)
-
-
-def _refuse_unless_open(task: Task | Series, phase: Phase) -> None:
-    if phase is Phase.BEFORE:
-        text = f"the task opens at {moment_in_text(task.opens)}; by this device's clock it is {_today()}"
-        raise UnreachableError(text, reason=Reason.NOT_YET_OPEN)
-    if phase is Phase.CLOSED:
-        text = f"the task was closed at {moment_in_text(task.closes)}; by this device's clock it is {_today()}"
-        raise RefusedError(text, reason=Reason.CLOSED)
-
-
-def _today() -> str:
-    return moment_in_text(datetime.fromtimestamp(time.time(), UTC))
 
 
 def fetch_answers(task: Task, *, beside: Path | None, timeout: float = SECONDS) -> bytes | None:
@@ -357,8 +344,8 @@ class Client:
         if entry is not None and entry.state != "ready":
             return entry, True
         if entry is None:
-            check_open(self.task)
-            fetch_answers(self.task, beside=self._beside, timeout=self._timeout)
+            _ = open_task(self.task)
+            self.fetch_answers()
         with claimed(self.journal, self.task, lambda: self.limit):
             if entry is not None:
                 return entry, True

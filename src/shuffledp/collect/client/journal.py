@@ -155,7 +155,7 @@ class Journal:
             fallback_sha256=_fingerprint(fallback),
             spending=Spending.of(task),
         )
-        with self._clear_errors(), self._written(task.name, _plain(entry)) as whole:
+        with self._written(task.name, _plain(entry)) as whole:
             with suppress(FileExistsError, FileNotFoundError):  # another process was faster
                 os.link(whole, self.path(task))  # unlike a rename, this never replaces a file
             sync_folder(self.folder)  # the entry that is returned is durable, whichever process added it
@@ -163,7 +163,9 @@ class Journal:
         if kept is None:
             raise DataError(f"the journal {self.path(task)} was removed while it was written")
         if kept.spending is not None:
-            self._remove_claims(task)
+            with self._clear_errors():
+                for claim in self._claims(task):
+                    claim.unlink(missing_ok=True)
         return kept
 
     def settle(self, task: Task, state: Literal["sent", "refused"], reason: str | None = None) -> None:
@@ -171,7 +173,7 @@ class Journal:
         before = self.read(task)
         if before is None or before.state != "ready":
             return
-        with self._clear_errors(), self._written(task.name, _plain(before.settled(state, reason))) as whole:
+        with self._written(task.name, _plain(before.settled(state, reason))) as whole:
             with suppress(FileNotFoundError):  # another process has recorded it and cleaned up
                 whole.replace(self.path(task))
             for left in self.folder.glob(f".{task.name}.*"):  # left by a process that was killed
@@ -188,7 +190,7 @@ class Journal:
         with self._clear_errors():
             day = datetime.fromtimestamp(self.path(task).stat().st_mtime, UTC).date()
         after = msgspec.structs.replace(before, kind="shuffledp journal 2", spending=Spending.of(task, day=day))
-        with self._clear_errors(), self._written(task.name, _plain(after)) as whole:
+        with self._written(task.name, _plain(after)) as whole:
             whole.replace(self.path(task))
             sync_folder(self.folder)
         return True
@@ -202,7 +204,7 @@ class Journal:
         return sum(self.describe(task) for task in rounds) > 0
 
     def _describe_claims(self, task: Task) -> bool:
-        claims = list(self.folder.glob(f"{task.name}.*.claim"))
+        claims = self._claims(task)
         if not claims:
             raise DataError(f"the journal in {self.folder} has no entry for this task")
         self.claim(task)  # the id of a task fixes its spending, so this one is right
@@ -214,10 +216,7 @@ class Journal:
         """Write a claim durably and return its file, which counts as spent until `withdraw` or `keep`."""
         self._make_folder()
         path = self.folder / f"{task.name}.{secrets.token_hex(16)}.claim"
-        with (
-            self._clear_errors(),
-            self._written(task.name, _Claim(task=task.name, spending=Spending.of(task))) as whole,
-        ):
+        with self._written(task.name, _Claim(task=task.name, spending=Spending.of(task))) as whole:
             os.link(whole, path)
             sync_folder(self.folder)
         return path
@@ -228,11 +227,8 @@ class Journal:
             claim.unlink(missing_ok=True)
             sync_folder(self.folder)
 
-    def _remove_claims(self, task: Task) -> None:
-        """Remove the claims of a task whose entry is durable."""
-        with self._clear_errors():
-            for claim in self.folder.glob(f"{task.name}.*.claim"):
-                claim.unlink(missing_ok=True)
+    def _claims(self, task: Task) -> list[Path]:
+        return list(self.folder.glob(f"{task.name}.*.claim"))
 
     def spendings(self) -> list[AnsweredTask]:
         """Return all answered and claimed tasks, each once, in the order of days, series and rounds.
@@ -309,7 +305,7 @@ class Journal:
         self._make_folder()
         epsilon, delta = decimal_text(limit.epsilon), decimal_text(limit.delta)
         written = _Limit(epsilon=epsilon, delta=delta, by_results=limit.by_results)
-        with self._clear_errors(), self._written("budget", written) as whole:
+        with self._written("budget", written) as whole:
             whole.replace(self.folder / _LIMIT)
             sync_folder(self.folder)
 
@@ -324,16 +320,17 @@ class Journal:
     @contextmanager
     def _written(self, name: str, content: Any) -> Iterator[Path]:
         """Write a record to a durable temporary file, readable by its owner only."""
-        handle, temporary = tempfile.mkstemp(dir=self.folder, prefix=f".{name}.")
-        whole = Path(temporary)
-        try:
-            with os.fdopen(handle, "wb") as file:
-                file.write(msgspec.json.encode(content) + b"\n")
-                file.flush()
-                os.fsync(file.fileno())
-            yield whole
-        finally:
-            whole.unlink(missing_ok=True)
+        with self._clear_errors():
+            handle, temporary = tempfile.mkstemp(dir=self.folder, prefix=f".{name}.")
+            whole = Path(temporary)
+            try:
+                with os.fdopen(handle, "wb") as file:
+                    file.write(msgspec.json.encode(content) + b"\n")
+                    file.flush()
+                    os.fsync(file.fileno())
+                yield whole
+            finally:
+                whole.unlink(missing_ok=True)
 
     @contextmanager
     def _clear_errors(self) -> Iterator[None]:

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from http import HTTPStatus
-from typing import Any
+from typing import Any, TypeVar
 
 import httpx
 
@@ -26,6 +25,12 @@ _LONGEST_DETAIL = 600
 """Characters of a server's sentence that are shown."""
 
 
+_NOT_OURS = (json.JSONDecodeError, UnicodeDecodeError, KeyError, TypeError, RecursionError)
+"""What reading the response of another program raises."""
+
+T = TypeVar("T")
+
+
 class OperatorClient:
     """A server at `address` that was started with the hash of `token`."""
 
@@ -39,17 +44,16 @@ class OperatorClient:
 
     def tasks(self) -> list[dict[str, Any]]:
         """Return all tasks and series, with their states."""
-        with self._explained():
-            return [self._about(each) for each in self._asked("GET", "")["tasks"]]
+        return self._read(self._answer("GET", ""), lambda found: [_about(each) for each in found["tasks"]])
 
     def add(self, content: bytes) -> tuple[dict[str, Any], bool]:
         """Add a task or series file; return its state, and whether it is new."""
         answer = self._answer("POST", "", content)
-        return self._about(self._read(answer)), answer.status_code == HTTPStatus.CREATED
+        return self._read(answer, _about), answer.status_code == HTTPStatus.CREATED
 
     def close(self, name: str) -> dict[str, Any]:
         """Close a task or series early; return its state."""
-        return self._about(self._asked("POST", f"/{name}/close"))
+        return self._read(self._answer("POST", f"/{name}/close"), _about)
 
     def remove(self, name: str, *, unchecked: bool = False) -> None:
         """Remove a task or series that is closed and finished; `unchecked`, without asking the servers before.
@@ -60,37 +64,13 @@ class OperatorClient:
 
     def add_hashes(self, name: str, hashes: Sequence[str]) -> int:
         """Add hashes of one-time tokens, or of the shared secret; return how many are new."""
-        parts = [hashes[at : at + _AT_ONCE] for at in range(0, len(hashes), _AT_ONCE)]
-        return sum(self._added(self._asked("POST", f"/{name}/tokens", "\n".join(part).encode())) for part in parts)
+        parts = ("\n".join(hashes[at : at + _AT_ONCE]).encode() for at in range(0, len(hashes), _AT_ONCE))
+        return sum(self._read(self._answer("POST", f"/{name}/tokens", part), _added) for part in parts)
 
-    def _asked(self, method: str, path: str, content: bytes = b"") -> Any:
-        with self._explained():
-            return self._read(self._answer(method, path, content))
-
-    def _about(self, found: Any) -> dict[str, Any]:
-        """The state of a task or series, if it has what commands rely on."""
-        with self._explained():
-            name, state = found["id"], found["state"]
-            is_file = isinstance(name, str) and is_hexadecimal(name) and found["kind"] in ("task", "series")
-            if not is_file or not isinstance(state, str) or not isinstance(found.get("counters"), dict | None):
-                raise self._no_server()
-            return dict(found)
-
-    def _added(self, found: Any) -> int:
-        with self._explained():
-            if type(found["added"]) is not int:
-                raise self._no_server()
-            return int(found["added"])
-
-    def _read(self, answer: httpx.Response) -> Any:
-        with self._explained():
-            return answer.json()
-
-    @contextmanager
-    def _explained(self) -> Iterator[None]:
+    def _read(self, answer: httpx.Response, read: Callable[[Any], T]) -> T:
         try:
-            yield
-        except (json.JSONDecodeError, UnicodeDecodeError, KeyError, TypeError, RecursionError):
+            return read(answer.json())
+        except _NOT_OURS:
             raise self._no_server() from None
 
     def _no_server(self) -> DataError:
@@ -117,10 +97,25 @@ class OperatorClient:
             problem = answer.json()
             reason = shown(str(problem["reason"]))
             detail = shown(" ".join(str(problem["detail"]).split()), width=_LONGEST_DETAIL)
-        except (json.JSONDecodeError, UnicodeDecodeError, KeyError, TypeError, RecursionError):
+        except _NOT_OURS:
             if answer.status_code >= HTTPStatus.INTERNAL_SERVER_ERROR:
                 return UnreachableError(f"{self._address} answered with status {answer.status_code}: try again later")
             return self._no_server()
         if answer.status_code >= HTTPStatus.INTERNAL_SERVER_ERROR or answer.status_code == HTTPStatus.TOO_MANY_REQUESTS:
             return UnreachableError(f"{self._address}: {detail}", reason=reason)
         return RefusedError(f"{self._address} refused this ({reason}): {detail}", reason=reason)
+
+
+def _about(found: Any) -> dict[str, Any]:
+    """The state of a task or series, if it has what commands rely on."""
+    name, state = found["id"], found["state"]
+    is_file = isinstance(name, str) and is_hexadecimal(name) and found["kind"] in ("task", "series")
+    if not is_file or not isinstance(state, str) or not isinstance(found.get("counters"), dict | None):
+        raise TypeError
+    return dict(found)
+
+
+def _added(found: Any) -> int:
+    if type(found["added"]) is not int:
+        raise TypeError
+    return int(found["added"])

@@ -31,7 +31,6 @@ from shuffledp.collect.task import Place, Series, Task
 from shuffledp.collect.task.new_task import new_series, new_task
 from shuffledp.collect.task.servers import MOST_SHUFFLERS
 from shuffledp.errors import DataError, ParameterError
-from shuffledp.explain.task import warnings_of
 from shuffledp.ledger import Ledger
 from shuffledp.progress import Progress, quiet
 from shuffledp.release.release import Release
@@ -165,11 +164,6 @@ class OneMachine:
         return self.folder / self._deployment.task_file
 
     @property
-    def an_answer(self) -> str:
-        """One of the answers of the task, for an example."""
-        return self.question.example
-
-    @property
     def page(self) -> str:
         """The address of the survey page."""
         which = self.task.name if self.series is None else f"series/{self.series.name}"
@@ -190,16 +184,6 @@ class OneMachine:
     def operator_token(self) -> Path:
         """The file with the operator's token."""
         return self.folder / OPERATOR
-
-    @property
-    def warnings(self) -> list[str]:
-        """Warnings about the task, if any."""
-        return warnings_of(self.task)
-
-    @property
-    def address(self) -> str:
-        """The address of the results for programs."""
-        return f"{self.task.analyzer.address}/v1/tasks/{self.task.name}"
 
     def run(self, progress: Progress = quiet) -> Outcome:
         """Wait for the servers, let all people report, and return the release of all complete batches."""
@@ -315,7 +299,7 @@ class OneMachine:
         found: list[Release] = []
 
         def there() -> bool:
-            latest = self._asked(f"{self.address}/releases/latest")
+            latest = self._asked(f"{self.task.analyzer.address}/v1/tasks/{self.task.name}/releases/latest")
             release = None if latest is None else Release.from_json(json.dumps(latest))
             if release is not None and release.estimate.people >= people:
                 found.append(release)
