@@ -209,7 +209,7 @@ def whole_folder(out: Path) -> Iterator[Path]:
 
 
 def _replace(partial: Path, out: Path) -> None:
-    """Rename a folder; an existing one is moved away first, and moved back on failure."""
+    """An existing folder is moved away first, and moved back on failure."""
     if not out.exists():
         partial.rename(out)
         return

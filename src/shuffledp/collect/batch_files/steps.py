@@ -55,10 +55,10 @@ Names = Sequence[str | os.PathLike[str]]
 class MixedFiles:
     """Batches in a folder, and for the first shuffler the numbers of reports read and left over (`rest`).
 
-    `used` reports are in a batch of an earlier run and were skipped; `known` reports repeat others with the same bytes
-    and count once. `refused` has the numbers of refused reports or onions by reason, and `refused_batches` are not
-    forwarded. `copies` is the number of files of batches that were given more than once. Only `out` is for the next
-    server; the private files of the first shuffler are in `kept`, and `seen` is the memory.
+    `used` reports were skipped, in a batch of an earlier run; `known` reports repeat others with the same bytes and
+    count once. `refused` has the numbers of refused reports or onions by reason, and `refused_batches` are not
+    forwarded. `copies` is the number of files of batches that were given more than once. `kept` has the private files
+    of the first shuffler, and `seen` is the memory.
     """
 
     out: Path
@@ -118,10 +118,9 @@ def mix_files(
     batch that has too few onions left. `force` replaces the folder of a later shuffler; that of the first has batches
     that cannot be made again.
 
-    Only the folder `out` is for the next server. The first shuffler keeps private files in the folder of the same name
-    with `.kept`: the waiting reports, and the list of all that are in a batch. `before` are the output folders of
-    earlier runs for the same task: their waiting reports are added, and their lists are respected too. `now` is for
-    tests.
+    Only the folder `out` is for the next server. The first shuffler keeps waiting reports and the list of all that are
+    in a batch in the private folder of the same name with `.kept`. `before` are the output folders of earlier runs for
+    the same task: their waiting reports are added, and their lists are respected too. `now` is for tests.
     """
     position, target = position_of(task, key), Path(out)
     folders = [kept_folder(Path(name)) for name in before]

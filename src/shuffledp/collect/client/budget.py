@@ -1,9 +1,9 @@
 """A person's own privacy budget: all their answers together against the limit that they set.
 
-The total is the exact composition of the privacy curves of everything in the journal, and the cost of sampling again is
-included. The question of a task may depend on earlier results. A limit with `by_results` also holds if the noise of a
-task is chosen after earlier results (docs/proofs/exact-privacy.md, "Noise chosen by results"). The term of sampling
-again (protocols/message_limit.py) then has a share of the limit's delta of its own.
+The total is the exact composition of the privacy curves of everything in the journal, with the cost of sampling again.
+The question of a task may depend on earlier results. A limit with `by_results` also holds if the noise of a task is
+chosen after earlier results (docs/proofs/exact-privacy.md, "Noise chosen by results"). The term of sampling again
+(protocols/message_limit.py) then has a share of the limit's delta of its own.
 """
 
 from __future__ import annotations
@@ -67,10 +67,10 @@ class Total:
 class BudgetUse(ShortRepr):
     """What one answer uses of a limit: the epsilons of all answers `before` and `after` it, at the limit's delta.
 
-    `reached` is the delta of all answers at the limit's epsilon, counted as the limit requires. `before` equals `after`
+    `reached` is the delta of all answers at the limit's epsilon, counted as the limit requires. Both epsilons are equal
     for a task that has a report already (`made`). A report that was sent or refused is always `within`; one that was
-    not sent is so only if all answers together are. `unfinished` is the number of other tasks that a client began to
-    answer and did not finish; they count as spent.
+    not sent is so only if all answers together are. `unfinished` other tasks, which a client began to answer and did
+    not finish, count as spent.
     """
 
     before: float
@@ -233,7 +233,6 @@ def _refusal(use: BudgetUse, others: Total, task: Task) -> AnswerBudgetError:
 
 
 def _refusal_of_ready(use: BudgetUse) -> AnswerBudgetError:
-    """Return the error for a report that was made before and must not be sent."""
     limit = use.limit
     begun = f", with {counted(use.unfinished, 'answer')} that a client began and did not finish"
     return AnswerBudgetError(

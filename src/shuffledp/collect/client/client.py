@@ -1,7 +1,4 @@
-"""The client of one person: check the guarantee of a task, and answer it once.
-
-Before an answer is randomized, the client checks the guarantee, the pinned id and the time of the task.
-"""
+"""The client of one person: check the guarantee, the pinned id and the time of a task, and answer it once."""
 
 from __future__ import annotations
 
@@ -60,7 +57,7 @@ _MOST_REMEMBERED = 1000
 """Cached guarantees: far more tasks than a process answers, in little memory."""
 
 _checked: dict[tuple[bytes, tuple[float, float] | None], Promise] = {}
-"""Cached guarantees by task id and limit; the id determines all parameters."""
+"""The task id determines all parameters."""
 
 
 def checked(task: Task | Series, at_most: tuple[float, float] | None = None) -> Promise:
@@ -145,7 +142,6 @@ def fetch_answers(task: Task, *, beside: Path | None, timeout: float = SECONDS) 
 
 
 def _copy(answers: AnswersElsewhere, path: Path) -> bytes | None:
-    """The content of a file, if it is the list."""
     try:
         with path.open("rb") as file:
             content = file.read(_MOST_LIST_BYTES + 1)
@@ -182,9 +178,9 @@ class Client:
     `admission` the secret or token that the task requires, `timeout` the seconds to wait for a server.
 
     `budget` is the (epsilon, delta) that all answers in the journal together may have, by default the limit that is
-    stored in the journal. An answer beyond it is refused with AnswerBudgetError, and so is a report that was made
-    before and not sent, while all answers together are over the limit. With `by_results` the limit also holds
-    if the noise of a task is chosen after earlier results.
+    stored there. An answer beyond it is refused with AnswerBudgetError, and so is a report that was made before and not
+    sent, while all answers together are over the limit. With `by_results` the limit also holds if the noise of a task
+    is chosen after earlier results.
     """
 
     def __init__(
@@ -301,8 +297,8 @@ class Client:
         """Send a report, and its fallback if the server refuses the time; return how far the clock is ahead then.
 
         The fallback has the id and the messages of the report: it is no other sample, and a server accepts one of both.
-        So it is also sent if the server has other bytes with this id: those of a fallback whose answer was lost.
-        If it refuses the time of the report and has other bytes than the fallback, it accepted the report before its
+        So it is also sent if the server has other bytes with this id: those of a fallback whose answer was lost. If a
+        server that refuses the time of the report has other bytes than the fallback, it accepted the report before its
         clock was set back: the report is kept.
         """
         ahead, wrong_time = None, None
@@ -363,7 +359,7 @@ def _clock_ahead(task: Task, server_time: int | None) -> int:
 
 
 def _clock_notes(error: RefusedTimeError, ahead: int, entry: Entry) -> Iterator[str]:
-    """Yield what a person can do about a refused time; a report of an earlier version has no fallback."""
+    """What a person can do about a refused time; a report of an earlier version has no fallback."""
     if ahead:
         yield f"this device's clock is ahead by about {length_of_time(ahead)}: correct it"
     if error.reason == Reason.WRONG_TIME and entry.spending is not None:
@@ -371,7 +367,6 @@ def _clock_notes(error: RefusedTimeError, ahead: int, entry: Entry) -> Iterator[
 
 
 def _ready(entry: Entry) -> bytes:
-    """The report of an entry, if it can be sent."""
     if entry.state == "sent":
         raise DataError("the report for this task was sent already, and only that is kept of it")
     if entry.state == "refused":

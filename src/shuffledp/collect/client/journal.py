@@ -1,12 +1,9 @@
 """The journal of a person: the state of their report for each task, and the privacy that each answer spends.
 
 There is one small file for each task, named by its id, that only its owner may read. It holds the sealed report, its
-state and its `Spending`, never the answer. Files are written atomically and durably. A file that cannot be read is left
-as it is: another report would be a second sample for one answer.
-
-A client with a budget writes a claim before it looks at the total (docs/reference/wire-format.md, "The journal"). Of
-two clients that begin at the same time, at least one therefore sees both. A claim becomes an entry; the claim of a
-client that was killed stays and counts as spent.
+state and its `Spending`, never the answer. A file that cannot be read is left as it is: another report would be a
+second sample for one answer. A client with a budget writes a claim before it looks at the total, so of two clients that
+begin at the same time, at least one sees both (docs/reference/wire-format.md, "The journal").
 """
 
 from __future__ import annotations
@@ -266,7 +263,6 @@ class Journal:
         found[name] = AnsweredTask(task=name, state=state, spending=claim.spending)
 
     def _names(self) -> set[tuple[str, str]]:
-        """The ids and endings of entries and claims; none if there is no folder."""
         try:
             names = os.listdir(self.folder)  # noqa: PTH208  (one system call after another, without objects)
         except FileNotFoundError:
@@ -319,7 +315,7 @@ class Journal:
 
     @contextmanager
     def _written(self, name: str, content: Any) -> Iterator[Path]:
-        """Write a record to a durable temporary file, readable by its owner only."""
+        """A durable temporary file with a record, readable by its owner only."""
         with self._clear_errors():
             handle, temporary = tempfile.mkstemp(dir=self.folder, prefix=f".{name}.")
             whole = Path(temporary)
@@ -355,7 +351,7 @@ class Journal:
 
 
 def _time_order(spent: AnsweredTask) -> tuple[str, str, int, str]:
-    """Sort by the day, then the rounds of each series by their number. A day is all that a journal knows of a time."""
+    """Sort by the day, which is all that a journal knows of a time, then the rounds of each series by their number."""
     spending = spent.spending
     if spending is None:
         return "", "", 0, spent.task
@@ -364,7 +360,6 @@ def _time_order(spent: AnsweredTask) -> tuple[str, str, int, str]:
 
 
 def _decoded(content: bytes, kind: type[T]) -> T | None:
-    """Read a record; None if it is not one."""
     try:
         return msgspec.json.decode(content, type=kind)
     except (msgspec.DecodeError, UnicodeDecodeError):
@@ -372,12 +367,11 @@ def _decoded(content: bytes, kind: type[T]) -> T | None:
 
 
 def _fingerprint(fallback: bytes) -> str:
-    """The SHA-256 of a fallback; empty if there is none."""
     return hashlib.sha256(fallback).hexdigest() if fallback else ""
 
 
 def _plain(entry: Entry) -> dict[str, Any]:
-    """Return an entry as it is written: older versions without the fields that they do not have."""
+    """The entry as it is written: older versions lack some fields."""
     written: dict[str, Any] = msgspec.structs.asdict(entry)
     if entry.spending is None:
         del written["spending"]

@@ -20,10 +20,7 @@ _MOST_TRIES = 100
 
 
 def messages_of(task: Task, answer: Any, *, rng: np.random.Generator | None = None) -> list[int]:
-    """Return the messages for an answer, in random order; sample again if they are more than a report may hold.
-
-    Where reports are padded, the rest are padding messages, which are not counted.
-    """
+    """Return the messages for an answer, in random order; sample again if they are more than a report may hold."""
     source = generator(rng)
     values = task.values_of(answer, rng=source)
     for _ in range(_MOST_TRIES):
@@ -34,7 +31,6 @@ def messages_of(task: Task, answer: Any, *, rng: np.random.Generator | None = No
 
 
 def _padded(task: Task, messages: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Add padding messages, where reports of the task have a fixed number of messages."""
     missing = task.most_messages - messages.size if task.padded else 0
     return np.append(messages, np.full(missing, task.nothing))
 

@@ -53,8 +53,8 @@ class Receipt:
     """The shuffler has stored the report durably: now, or already before, when nothing was sent.
 
     `made_before` says that the report was made at an earlier attempt: the answer that was given now was not used, and
-    may differ. `clock_ahead` is the number of seconds by which this device's clock is ahead of the server's, if the
-    server refused the report's time and accepted its fallback; about 0 if the clock was corrected since.
+    may differ. `clock_ahead` is the number of seconds by which this device's clock was ahead of the server's, if the
+    server refused the report's time and accepted its fallback.
     """
 
     state: Literal["sent", "already sent"]
@@ -102,7 +102,6 @@ def check_admission(task: Task, admission: str | None) -> str | None:
 
 
 def _path(task: Task) -> str:
-    """The path for reports of a task, at the address of its first shuffler."""
     return f"/v1/tasks/{task.name}/reports"
 
 
@@ -133,7 +132,7 @@ def fetch(address: str, *, most: int, timeout: float = SECONDS) -> bytes:
 
 
 def _advice(answer: httpx.Response) -> str:
-    """What to do about a file that was not sent: only a server that is in trouble may send it later."""
+    """Only a server that is in trouble may send the file later."""
     if answer.status_code == HTTPStatus.NOT_FOUND:
         return "it does not have that file. Check the link or the address; the task may have been removed"
     passing = answer.is_server_error or answer.status_code == HTTPStatus.TOO_MANY_REQUESTS
@@ -186,7 +185,7 @@ _LAST_TIME = 253_402_300_800
 
 
 def _reason(content: bytes) -> tuple[Reason | None, int | None]:
-    """The reason in a problem document (RFC 9457), if it is known, and the server's time, if it is there."""
+    """The reason in a problem document (RFC 9457) and the server's time, where they are known."""
     try:
         document = json.loads(content)
         reason, now = Reason(document["reason"]), document.get("server_time")
@@ -289,8 +288,6 @@ class Connection:
 
 
 class _Read:
-    """The part of a response that the parser has read so far."""
-
     def __init__(self) -> None:
         self.content = bytearray()
         self.whole = False

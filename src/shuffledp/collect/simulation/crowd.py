@@ -222,7 +222,6 @@ class _Sending:
 
 
 def _admissions(task: Task, admission: str | Sequence[str] | None, people: int) -> Sequence[str | None]:
-    """The secret or token of each person."""
     if task.admission != "tokens":
         one = admission if admission is None or isinstance(admission, str) else next(iter(admission), None)
         return [check_admission(task, one)] * people
@@ -302,7 +301,6 @@ class _Processes:
         self._idle = SimpleQueue[Pipe]()
 
     def start(self, number: int, content: bytes, listed: bytes | None) -> None:
-        """Start this number of processes for a task."""
         context = get_context("forkserver")  # not forked: this process may have threads
         with _interrupts_not_inherited():
             for _ in range(number):
@@ -314,7 +312,7 @@ class _Processes:
                 self._idle.put(ours)
 
     def make(self, answers: list[Any]) -> Made:
-        """Let one process make reports, and wait for them; each process has one calling thread."""
+        """Each process has one calling thread."""
         pipe = self._idle.get()
         try:
             pipe.send(answers)
@@ -347,7 +345,6 @@ def _interrupts_not_inherited() -> Iterator[None]:
 
 
 def _work(pipe: Pipe, content: bytes, listed: bytes | None) -> None:
-    """Make reports until the other end of the pipe is closed."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # also where the fork server was started before, with signals
     task = task_of(content)
     if listed is not None:

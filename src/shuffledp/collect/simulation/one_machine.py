@@ -186,12 +186,12 @@ class OneMachine:
         return self.folder / OPERATOR
 
     def run(self, progress: Progress = quiet) -> Outcome:
-        """Wait for the servers, let all people report, and return the release of all complete batches."""
+        """Let all people report, and return the release of all complete batches."""
         self.wait_for_servers(progress)
         return self._collect(self.question.of_people(self.people), progress)
 
     def run_rounds(self, progress: Progress = quiet) -> Iterator[Outcome]:
-        """Wait for the servers, let all people report in every round, and yield the release of each round."""
+        """Let all people report in every round, and yield the release of each round."""
         if self.series is None:
             raise ParameterError("rounds must be given for a series")
         self.wait_for_servers(progress)
@@ -202,7 +202,6 @@ class OneMachine:
             yield self._collect(self.question.of_round(self.people, passed), progress)
 
     def _wait_until(self, opens: datetime, progress: Progress) -> None:
-        """Wait for a round."""
         whole_wait = max(1e-3, opens.timestamp() - time.time())
         while (left := opens.timestamp() - time.time()) > 0:
             self._processes.check()
@@ -211,7 +210,6 @@ class OneMachine:
         progress("waiting for the round", 1.0)
 
     def _collect(self, answers: Sequence[str], progress: Progress) -> Outcome:
-        """Let all people report, and return the release of all complete batches."""
         started = time.monotonic()
         crowd = self._everybody_reports(answers, progress)
         release = self._wait_for_release(crowd.acknowledged // self.users * self.users, progress)
@@ -281,7 +279,6 @@ class OneMachine:
 
     @property
     def _crowd_name(self) -> str:
-        """The name of the process of the people who report, one for each round."""
         return "crowd" if self.task.series is None else f"crowd {self.task.series.round}"
 
     def _reports(self) -> int:
@@ -327,7 +324,6 @@ class OneMachine:
 
 
 def _cell(text: str) -> str:
-    """A cell of a CSV file."""
     return '"' + text.replace('"', '""') + '"'
 
 

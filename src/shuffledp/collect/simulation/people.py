@@ -53,7 +53,7 @@ THEMES: Mapping[str, float] = {
     "solarized": 0.05,
     "sepia": 0.03,
 }
-"""The answers of the simulated people, with their probabilities."""
+"""Answers of simulated people with their probabilities."""
 
 HOME_PAGES: Mapping[str, float] = {
     "wikipedia.org": 0.26,
@@ -65,7 +65,7 @@ HOME_PAGES: Mapping[str, float] = {
     "archive.org": 0.04,
     "imdb.com": 0.02,
 }
-"""The home pages of the simulated people, with their probabilities; every other person has a page of their own."""
+"""Home pages of simulated people with their probabilities; every other person has a page of their own."""
 
 SEPARATOR = "\n"
 """Between the choices in a cell: no answer of a task has a line break."""
@@ -209,7 +209,6 @@ def _number(place: float, numbers: AnswerEdges) -> str:
 
 
 def _shares(answers: Sequence[str] | None, typed: Sequence[str] | None) -> Mapping[str, float]:
-    """The shares of the texts that simulated people type."""
     if answers is not None and typed is not None:
         raise ParameterError("answers and answers_file must not be given together")
     if typed is not None:
@@ -220,7 +219,6 @@ def _shares(answers: Sequence[str] | None, typed: Sequence[str] | None) -> Mappi
 
 
 def _decreasing(answers: Sequence[str]) -> dict[str, float]:
-    """Made-up shares of answers; the first one is the most frequent."""
     weights = [1 / (at + 1) for at in range(len(answers))]
     shares = {answer: weight / sum(weights) for answer, weight in zip(answers, weights, strict=True)}
     if len(shares) < len(answers):
@@ -281,7 +279,7 @@ class ArrivingPeople:
                 next_one = max(clock(), next_one + 1 / self._pace)
 
     async def _answer(self, connection: Connection) -> bool:
-        """Send one person's report until it is accepted; return False if the task is closed, or it is time to stop."""
+        """Return False if the task is closed, or it is time to stop."""
         report = new_report(self._task, next(self._answers))
         while True:
             try:

@@ -1,14 +1,11 @@
-"""The kinds of answers that a task asks for, and the bins that count them.
-
-- One answer of a list, of a range of whole numbers, or of an external list identified by its SHA-256.
-- Several choices from a list, at most a public number. Every person has exactly this number of values: missing ones are
-  padding bins, which come after all others (histogram/inputs.py). The number of choices stays private.
-- Numbers in the intervals between public edges, which are open at both ends. The tree of estimators/tree.py makes the
-  intervals wider from level to level, and a person's values are the nodes that contain their number.
-- Texts that nobody listed, with the public code that cuts them into pieces.
+"""The kinds of answers that a task asks for, and the bins that count them (docs/reference/wire-format.md, "Answers").
 
 Every answer is counted: one that is not listed, or cannot be cut, as (other), no answer as (none). If a person did not
 report because of their answer, the shuffler would learn something about it.
+
+Everybody has the same number of values. Padding bins, which come after all others (histogram/inputs.py), stand for
+missing choices, so the number of choices stays private. A number has a node on each level of the tree of its intervals
+(estimators/tree.py).
 """
 
 from __future__ import annotations
@@ -216,9 +213,8 @@ class AnswerChoices(_Listed, frozen=True, tag="choices"):
     def bins_of(self, answer: Any) -> list[int]:
         """Return the different bins of all choices in an answer, in increasing order.
 
-        A text, a mapping, or anything that cannot be iterated over, is one choice. Empty choices count as none, and
-        an answer without any other choice is the choice (none). All choices that are not listed are the one choice
-        (other).
+        Anything but a collection is one choice. Empty choices count as none, and an answer without any other choice is
+        the choice (none). All choices that are not listed are the one choice (other).
         """
         none = self.numbers.size - 1
         try:

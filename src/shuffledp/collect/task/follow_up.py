@@ -95,7 +95,6 @@ def _rounded(epsilon: float) -> float:
 
 
 def _counting(*, bins: int, **asked: Any) -> list[HistogramProtocol]:
-    """The protocols of tasks that count."""
     target = Target(bins=bins, padding_bins=0, **asked)
     return [named(name).make(target) for name in _COUNTING]
 
@@ -187,7 +186,6 @@ def looked_up(task: Task, tallies: Sequence[Tally], answer: str, *, beta: float 
 
 
 def _listed(protocol: HashedHistogram, tally: Tally, at: int, *, beta: float) -> Row:
-    """The estimate of one listed answer."""
     estimator = protocol.estimator
     statistic = estimator.statistic_of(tally, np.array([at]))
     (count,) = estimator.point(statistic).tolist()

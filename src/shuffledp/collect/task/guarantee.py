@@ -1,14 +1,11 @@
 """The noise of a task: its exact parameters, and the privacy guarantee that they give.
 
-A task can name the protocols whose messages are single numbers. Only the parameters of the randomizer are written; the
-numbers of people and values are in the task. `ranges` is the only protocol for numbers: a tree over their intervals,
-and Poisson dummies for its nodes. The release makes the counts of the nodes consistent (protocols/ranges.py).
+A task can name the protocols whose messages are single numbers; its file has the parameters of the randomizer.
 
 The first shuffler and a network observer see the number of messages in each report, and they can read the releases. It
-is not enough that this number has the same distribution for every value. An attacker who knows that one person sent all
-possible dummies knows part of the noise. So a report is padded to `most_messages` with padding messages, which are not
-counted, and its length reveals nothing. Poisson dummies that come one at a time need no padding, each with a random
-value (`dummy-poisson`), node (`ranges`), or seed and bucket (`hashed`). Given the numbers N_1, ..., N_n of dummies of
+is not enough that this number has the same distribution for every value: an attacker who knows that one person sent all
+possible dummies knows part of the noise. So reports are padded to `most_messages`. Poisson dummies that come one at a
+time, each with a random value, node, or seed and bucket, need no padding. Given the numbers N_1, ..., N_n of dummies of
 all people, their sum S falls on all possible messages uniformly and independently. If every person sends k other
 messages, one for each of their values, and T is the tally of all messages, then
 
@@ -45,10 +42,10 @@ from shuffledp.protocols.shuffled_histogram import ShuffledHistogram, chance_of_
 from shuffledp.validation import target_delta, target_epsilon
 
 HASHED = "hashed"
-"""The name in the catalogue of the protocol for texts, and for many values."""
+"""The protocol for texts, and for many values."""
 
 RANGES = "ranges"
-"""The name of the protocol for numbers."""
+"""The only protocol for numbers: a tree over their intervals, and Poisson dummies for its nodes."""
 
 P = TypeVar("P", bound=ShuffledHistogram)
 Written = dict[str, Any]
@@ -64,7 +61,7 @@ class People(NamedTuple):
     """The numbers of people and values in a task, and the guarantee that it claims.
 
     Each person has `values_per_person` different values of `bins`, the last `padding_bins` of which are no values. A
-    text has one value on each of several levels, and a parent of values has `pieces` of them; None for bins.
+    text has one value on each level, and a parent of values has `pieces` of them; None for bins.
     """
 
     users: int
@@ -143,7 +140,7 @@ _SPARSE = Codec(
 
 
 def _hashed(written: Written, people: People) -> HashedHistogram:
-    """Hashed values; the hash functions follow from the numbers of buckets and values."""
+    """The hash functions follow from the numbers of buckets and values."""
     buckets = written["buckets"]
     if type(buckets) is not int or not 2 <= buckets <= MOST_MODULUS or not is_prime(buckets):
         raise TaskError(f"buckets must be a prime number up to {MOST_MODULUS}, got {buckets!r:.60}")
@@ -274,7 +271,7 @@ def _codec(name: str) -> Codec:
 class Promise:
     """The claimed (epsilon, delta), and the delta that the parameters reach at this epsilon, rounded up.
 
-    `exact` says that `reached` is exact but for rounding; otherwise it is an upper bound.
+    `reached` is `exact` but for rounding, or an upper bound.
     """
 
     epsilon: float

@@ -1,8 +1,4 @@
-"""Make a task or a series.
-
-The planner chooses the protocol and its parameters by error and number of messages. In a series, the noise of one round
-is such that all rounds compose to the guarantee.
-"""
+"""Make a task or a series: the planner chooses the protocol and its parameters by error and number of messages."""
 
 from __future__ import annotations
 
@@ -79,10 +75,10 @@ def new_task(
 ) -> Task:
     """Make a task with batches of `users` people and (epsilon, delta)-privacy for each person.
 
-    The noise of `honest_users` of them suffices. `protocol` is a name of the catalogue. By default the planner chooses:
-    Poisson dummies where these are no worse, and hashed values where reports are then far shorter. `dummies` is the
-    number of dummies for each piece of a text: more of them make reports longer and the error smaller. `asker`,
-    `purpose`, `contact` and `language` tell people who asks (servers.py).
+    The noise of `honest_users` of them suffices. `protocol` is a name of the catalogue; by default the planner chooses,
+    also Poisson dummies where these are no worse, and hashed values where reports are then far shorter. `dummies` is
+    the number of dummies for each piece of a text: more make reports longer and the error smaller. `asker`, `purpose`,
+    `contact` and `language` tell people who asks.
     """
     if protocol is not None and protocol not in CODECS:
         raise ParameterError(f"protocol must be one of {', '.join(CODECS)} in a task, got {protocol!r}")
@@ -138,7 +134,6 @@ def gain_of_edges(task: Task) -> float:
     """Return how many times as narrow quantiles would be with the numbers of a range as intervals between edges.
 
     Infinite if a release of the task shows no quantiles; 1 for answers that are no range, or if edges are impossible.
-    Only the public numbers of the task matter.
     """
     numbers, claimed = task.answers, task.guarantee
     if not isinstance(numbers, AnswerRange):
@@ -161,7 +156,6 @@ def gain_of_edges(task: Task) -> float:
 
 
 def _for_bins(target: Target, *, protocol: str | None, progress: Progress) -> tuple[str, ShuffledHistogram]:
-    """The planner's protocol for listed answers, or one with Poisson dummies or hashed values; and its name."""
     if protocol == HASHED and target.bins > MOST_VALUES:
         raise ParameterError(f"answers must be at most {MOST_VALUES - 2:,} for {HASHED}, got {target.bins - 2:,}")
     asked = PrivacySpec(epsilon=target.epsilon, delta=target.delta, protocol=protocol, messages=True)  # type: ignore[arg-type]
@@ -189,7 +183,6 @@ def _for_bins(target: Target, *, protocol: str | None, progress: Progress) -> tu
 
 
 def _sent(made: ShuffledHistogram | Ranges) -> ShuffledHistogram:
-    """The protocol whose messages are sent."""
     if not isinstance(made, Ranges):
         return made
     assert isinstance(made.nodes, DummyHistogram)
@@ -214,7 +207,6 @@ def _is_no_worse(one: ShuffledHistogram, other: ShuffledHistogram, target: Targe
 
 
 def _longest(protocol: ShuffledHistogram, target: Target) -> int:
-    """The most messages of a report in a new task."""
     return most_messages(protocol, delta=target.delta, epsilon=target.epsilon)
 
 
@@ -257,8 +249,8 @@ def new_series(
     """Make a series of `rounds` rounds of `period` seconds, (epsilon, delta)-private for a person who answers all.
 
     `servers` has one entry for each round; `shufflers` and `analyzer` are instead the same in all rounds. Everything
-    else is as for `new_task`. The guarantee of one round has the delta of all divided by `rounds`
-    (accounting/rounds.py says why) and the largest epsilon whose composition is within the total.
+    else is as for `new_task`. One round has the delta of all divided by `rounds` (accounting/rounds.py says why) and
+    the largest epsilon whose composition is within the total.
     """
     rounds, epsilon, delta = rounds_of(rounds), target_epsilon(epsilon), target_delta(delta)
     period = whole("period", period)
@@ -324,7 +316,6 @@ def new_series(
 def _places(
     servers: Sequence[Servers] | None, shufflers: Sequence[Place], analyzer: Place | None, *, rounds: int
 ) -> list[Servers]:
-    """The servers of all rounds."""
     if servers is None:
         if analyzer is None or not shufflers:
             raise ParameterError("servers must be given, or shufflers and analyzer for all rounds")

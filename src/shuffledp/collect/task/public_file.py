@@ -1,8 +1,7 @@
 """Public files: JSON with one form and one spelling, whose SHA-256 is the id of a task or a series.
 
 Everybody reads the same file, in every language. So a name occurs once in an object, numbers are whole or exact text,
-and the id does not depend on spaces or on the order of names. A float is written as the fraction m / 2^k that it is,
-such as 5161/2^13.
+and the id does not depend on spaces or on the order of names.
 """
 
 from __future__ import annotations
@@ -190,7 +189,6 @@ def _check_fields(value: dict[str, Any], form: inspect.StructType, path: str, wh
 
 
 def _member(value: dict[str, Any], form: inspect.UnionType, path: str) -> inspect.StructType:
-    """The member of a union that the tag of an object names."""
     members = {one.tag: one for one in form.types if isinstance(one, inspect.StructType)}
     field = next(iter(members.values())).tag_field or ""
     if field not in value:
@@ -201,7 +199,7 @@ def _member(value: dict[str, Any], form: inspect.UnionType, path: str) -> inspec
 
 
 def exact_text(number: float) -> str:
-    """Write a number that is not negative as numerator/2^k in lowest terms, or as a whole number."""
+    """Write a number that is not negative as numerator/2^k in lowest terms, such as 5161/2^13, or as a whole number."""
     exact = Fraction(number)
     power = exact.denominator.bit_length() - 1
     return str(exact.numerator) if power == 0 else f"{exact.numerator}/2^{power}"

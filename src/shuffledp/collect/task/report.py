@@ -1,11 +1,8 @@
-"""Reports, onions, and the position of each server that opens a layer.
+"""Reports, onions, and the position of each server that opens a layer (docs/reference/wire-format.md, "Sealing").
 
-A report is what one person sends for a task, once. It contains a random id (16 bytes), the time in seconds since 1970
-rounded down to the task's precision (8 bytes), and the onions one after another, all of the same length. The whole is
-sealed to the first shuffler.
-
-An onion is a layered ciphertext: a message as a number of fixed width, sealed to the analyzer, then to every shuffler
-except the first, from the last one to the second.
+A report has a random id (16 bytes), the time in seconds since 1970 rounded down to the task's precision (8 bytes), and
+onions of the same length. The whole is sealed to the first shuffler. An onion is a message as a number of fixed width,
+sealed to the analyzer, then to every shuffler except the first, from the last one to the second.
 """
 
 from __future__ import annotations

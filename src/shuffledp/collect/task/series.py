@@ -1,12 +1,11 @@
 """A series: one question that is asked again in every period, as a public file.
 
-Every round is a task with the same question, noise and guarantee, and new noise for each person. All tasks follow from
-the series: each holds the id of the series, and the series holds the keys of all rounds. Pinning the id of a series
-therefore pins the tasks of all rounds, and nobody can show two people different ones.
+Every round is a task with the same question, noise and guarantee, and new noise for each person. Each task holds the id
+of the series, and the series holds the keys of all rounds. Pinning the id of a series therefore pins the tasks of all
+rounds, and nobody can show two people different ones.
 
-One person may answer all rounds, so `total` is the guarantee of all rounds together: the composition of the curves of
-all rounds (accounting/composition.py), with the cost of sampling again (protocols/message_limit.py). A later answer may
-depend on earlier releases; the noise does not, since the file fixes it.
+One person may answer all rounds, so `total` is the guarantee of all rounds together. A later answer may depend on
+earlier releases; the noise does not, since the file fixes it.
 """
 
 from __future__ import annotations
@@ -84,8 +83,8 @@ def common_fields(asked: Task | Series) -> dict[str, Any]:
 class Series(PublicFile, frozen=True, forbid_unknown_fields=True, kw_only=True, omit_defaults=True):
     """A question that is asked in `rounds` rounds, each `period` seconds long, from `opens` on without a gap.
 
-    The fields that a task has too mean the same. `total` is the guarantee of all rounds together. `servers` has one
-    entry for all rounds, or one for each. A series with a field about who asks has version 2.
+    `total` is the guarantee of all rounds together. `servers` has one entry for all rounds, or one for each. Other
+    fields are as in a task.
     """
 
     kind: Literal["series"]

@@ -150,7 +150,7 @@ def asker_fields(asked: Task | Series) -> dict[str, str]:
 
 
 def check_version(asked: Task | Series, kind: str) -> None:
-    """Refuse a task or a series (`kind`) whose version does not fit its fields."""
+    """Refuse a version that does not fit the fields of a task or a series (`kind`)."""
     possible = ("series", *ASKER_FIELDS) if kind == "task" else ASKER_FIELDS
     if asked.version not in (VERSION, SECOND_VERSION):
         raise TaskError(f"version must be {VERSION} or {SECOND_VERSION}, got a {kind} of version {asked.version}")

@@ -1,8 +1,6 @@
-"""The privacy that one answer spends, as a record without the task.
+"""The privacy that one answer spends, as a record in a person's journal (docs/reference/wire-format.md, "The journal").
 
-A person's journal keeps one `Spending` for each answered task. The privacy curve and the cost of the limit on messages
-follow from it exactly, long after the task file is gone. A client in another language writes and reads the same JSON
-(docs/reference/wire-format.md).
+The privacy curve and the cost of the limit on messages follow from it exactly, long after the task file is gone.
 """
 
 from __future__ import annotations
@@ -22,10 +20,10 @@ from shuffledp.protocols.shuffled_histogram import ShuffledHistogram
 
 
 class Spending(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True, dict=True):
-    """What the privacy of one answer follows from, with the question and the day to recognize it.
+    """What the privacy of one answer follows from, with the question and the day (UTC) to recognize it.
 
     `values` is the number of bins of the protocol, including padding bins; for texts it is the number of symbols of
-    their code. One person holds `values_per_person` of them, for texts one on each level. `day` is in UTC.
+    their code. One person holds `values_per_person` of them, for texts one on each level.
     """
 
     question: str

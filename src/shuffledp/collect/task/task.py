@@ -149,7 +149,7 @@ class Task(PublicFile, frozen=True, forbid_unknown_fields=True, kw_only=True, om
     `users` reports make a batch, and the privacy needs `honest_users` of them to follow the protocol. A report holds at
     most `most_messages`. Times are in UTC; the time of a report is rounded down to steps of `time_precision` seconds.
     `shufflers` are in the order of the chain. A round names its `series`. `asker`, `purpose`, `contact` and `language`
-    are claims about who asks (servers.py). A task with any of these five fields has version 2.
+    are claims about who asks. A task with any of these five fields has version 2.
     """
 
     version: int
@@ -209,19 +209,20 @@ class Task(PublicFile, frozen=True, forbid_unknown_fields=True, kw_only=True, om
 
     @cached_property
     def _hours(self) -> tuple[float, float]:
-        """The opening and closing time in seconds since 1970: every report is compared with them."""
+        """In seconds since 1970: every report is compared with them."""
         return self.opens.timestamp(), self.closes.timestamp()
 
     def report_times(self, now: float) -> range:
-        """Return the valid times of reports: within the task, and at most one step of its precision ahead of now.
-
-        Times are rounded down, so the first one is the step in which the task opens.
+        """Return the valid times of reports: from the first one to the end of the task, at most one step of its
+        precision ahead of now.
         """
         return range(self.first_time, min(int(self._hours[1]), int(now) + self.time_precision + 1))
 
     @cached_property
     def first_time(self) -> int:
-        """The earliest time of a report: the step in which the task opens. It is valid as long as the task is open."""
+        """The earliest time of a report, which is valid as long as the task is open: the step in which the task
+        opens.
+        """
         return self.time_step(self.opens.timestamp())
 
     def time_step(self, now: float) -> int:
@@ -331,8 +332,8 @@ class Task(PublicFile, frozen=True, forbid_unknown_fields=True, kw_only=True, om
     def values_of(self, answer: Any, *, rng: np.random.Generator | None = None) -> int | NDArray[np.int64]:
         """Return what the protocol randomizes: the bin of an answer, or the values of a text on all levels.
 
-        A number gives a row with the node of each level, and several choices give a row of bins, of which `rng` chooses
-        some if there are too many.
+        A number gives a row with the node of each level. Several choices give a row of bins, some of which `rng`
+        chooses if there are too many.
         """
         if isinstance(self.answers, AnswerText):
             return self.answers.values_of(answer)
@@ -377,9 +378,8 @@ class Task(PublicFile, frozen=True, forbid_unknown_fields=True, kw_only=True, om
         return max(1, ((self.symbols - 1).bit_length() + 7) // 8)
 
     def onion_length(self, position: int) -> int:
-        """Bytes of an onion as the server at this position opens it; at 0 as the first shuffler finds it in a report.
-
-        The first shuffler opens no layer of an onion: the whole report is sealed to it.
+        """Bytes of an onion as the server at this position opens it; at 0 in a report, which is sealed to the first
+        shuffler as a whole.
         """
         return self.symbol_bytes + SEALING_BYTES * (len(self.shufflers) + 1 - max(1, position))
 
