@@ -11,9 +11,9 @@ from pathlib import Path
 
 from benchmarks.collected_files import measured, one_batch_task
 from benchmarks.timing import table
+from shuffledp.collect.batch_files.batches import remembered_as
 from shuffledp.collect.batch_files.engine import InProcess
 from shuffledp.collect.batch_files.formats import PartHead, find_batches, write_part
-from shuffledp.collect.batch_files.repeats import remembered_as
 from shuffledp.collect.batch_files.seen import opened_seen
 from shuffledp.collect.crypto.keys import KeyPair
 from shuffledp.collect.task import task_of

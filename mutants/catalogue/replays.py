@@ -143,7 +143,7 @@ MUTANTS = (
     Mutant(
         name="onions-compared-within-one-run",
         harm="A first shuffler replays a person in a later run, and the common messages are that person.",
-        target="shuffledp.collect.batch_files.repeats:Fingerprints._smallest",
+        target="shuffledp.collect.batch_files.batches:Fingerprints._smallest",
         pattern="self._seen.groups if keys.size else ()",
         replacement="()",
         tests=("tests/collect/batch_files/test_replays.py::test_a_replayed_person_is_in_one_of_two_relayed_batches",),
@@ -151,7 +151,7 @@ MUTANTS = (
     Mutant(
         name="onions-compared-with-earlier-runs-only",
         harm="Two batches of one run that share a person are both used.",
-        target="shuffledp.collect.batch_files.repeats:Fingerprints.compare",
+        target="shuffledp.collect.batch_files.batches:Fingerprints.compare",
         pattern="claim == batches + batch",
         replacement="claim >= batches",
         tests=("tests/collect/batch_files/test_replays.py::test_a_replayed_person_is_in_one_of_two_relayed_batches",),
@@ -177,7 +177,7 @@ MUTANTS = (
     Mutant(
         name="changed-batch-used",
         harm="A batch is released again without one person, and the difference is that person.",
-        target="shuffledp.collect.batch_files.repeats:split_changed",
+        target="shuffledp.collect.batch_files.batches:split_changed",
         pattern="one.number == seen.batches.get(one.batch.batch_id, one.number)",
         replacement="one.number",
         tests=("tests/collect/batch_files/test_replays.py::test_a_batch_that_was_accepted_keeps_its_onions",),
@@ -217,7 +217,7 @@ MUTANTS = (
     Mutant(
         name="onions-of-others-remembered",
         harm="An onion is remembered with two batches, so the memory of both is useless or wrong.",
-        target="shuffledp.collect.batch_files.repeats:Fingerprints._blocks",
+        target="shuffledp.collect.batch_files.batches:Fingerprints._blocks",
         pattern="self._all[part][self._own[part]]",
         replacement="self._all[part]",
         tests=("tests/collect/batch_files/test_repeats.py::test_an_onion_is_remembered_with_the_batch_it_belongs_to",),

@@ -16,8 +16,8 @@ import pytest
 from shuffledp.collect.batch_files import count_files, mix_files, write_reports
 from shuffledp.collect.batch_files import spark as on_spark
 from shuffledp.collect.batch_files import steps as mixing
+from shuffledp.collect.batch_files.batches import lot_key
 from shuffledp.collect.batch_files.engine import OutputFolder
-from shuffledp.collect.batch_files.lots import lot_key
 from shuffledp.collect.batch_files.seen import opened_seen
 from shuffledp.collect.crypto.batch import Layer
 from shuffledp.collect.reasons import Reason

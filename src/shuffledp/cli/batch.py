@@ -16,7 +16,7 @@ from shuffledp.formatting import counted
 from shuffledp.jsonable import plain
 
 if TYPE_CHECKING:
-    from shuffledp.collect.batch_files.repeats import RefusedBatch
+    from shuffledp.collect.batch_files.batches import RefusedBatch
     from shuffledp.collect.batch_files.steps import MixedFiles
 
 MIX_EXAMPLE = r"""

@@ -5,7 +5,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shuffledp.collect.batch_files.lots import Entries, batch_id_of, draw, lot_key, lot_of
+from shuffledp.collect.batch_files.batches import batch_id_of, draw, lot_key, lot_of
+from shuffledp.collect.batch_files.seen import Entries
 from tests.oracles.goodness import FALSE_FAILURE_RATE, p_value
 
 KEY = bytes(range(32))

@@ -10,7 +10,8 @@ import pytest
 
 from shuffledp.cli.batch import _mixed_sentences
 from shuffledp.collect.batch_files import TooFewReportsError, mix_files, write_reports
-from shuffledp.collect.batch_files.lots import TAKEN_FILE, batch_id_of, lot_key, lot_of
+from shuffledp.collect.batch_files.batches import batch_id_of, lot_key, lot_of
+from shuffledp.collect.batch_files.seen import TAKEN_FILE
 from shuffledp.collect.batch_files.steps import REST_FILE
 from shuffledp.collect.crypto.keys import KeyPair
 from shuffledp.collect.reasons import Reason

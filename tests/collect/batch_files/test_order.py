@@ -11,9 +11,9 @@ import pyarrow.parquet
 import pytest
 
 from shuffledp.collect.batch_files import write_reports
+from shuffledp.collect.batch_files.batches import Batch
 from shuffledp.collect.batch_files.engine import InProcess, OutputFolder, buckets_for, deal, in_order
 from shuffledp.collect.batch_files.formats import PartHead, find_batches, write_part
-from shuffledp.collect.batch_files.lots import Batch
 from shuffledp.collect.task.report import open_report
 from shuffledp.progress import quiet
 from tests.collect.batch_files.crowd import NOW, mixed_first, onions_in, reports, small

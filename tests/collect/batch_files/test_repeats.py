@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from shuffledp.collect.batch_files import repeats
+from shuffledp.collect.batch_files import batches as module
+from shuffledp.collect.batch_files.batches import Claims, Fingerprints
 from shuffledp.collect.batch_files.formats import ROW_NUMBER, BatchFiles
-from shuffledp.collect.batch_files.repeats import Claims, Fingerprints
 from shuffledp.collect.crypto.batch import fingerprints
 from shuffledp.collect.reasons import Reason
 
@@ -103,13 +103,13 @@ def test_every_onion_belongs_to_one_batch(batches, before, cut, compared):
         BatchFiles(name, tuple(Group(b"".join(n.to_bytes(4) for n in part)) for part in (given[:cut], given[cut:])))
         for name, given in sorted(batches.items())
     ]
-    original, repeats._COMPARED = repeats._COMPARED, compared  # many parts, or one
+    original, module._COMPARED = module._COMPARED, compared  # many parts, or one
     try:
         prints = Fingerprints(files, Memory(accepted))
         found = prints.compare(4)
         prints.close()
     finally:
-        repeats._COMPARED = original
+        module._COMPARED = original
     own, lost = plainly(batches, accepted)
     for one in found:
         name = one.batch.batch_id

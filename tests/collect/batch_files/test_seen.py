@@ -144,7 +144,7 @@ def test_nothing_is_released_if_it_cannot_be_remembered(place, monkeypatch):
         raise OSError(28, "No space left on device")
 
     with monkeypatch.context() as patched:
-        patched.setattr("shuffledp.collect.batch_files.repeats.write_seen", failing)
+        patched.setattr("shuffledp.collect.batch_files.batches.write_seen", failing)
         with pytest.raises(DataError, match="No space left on device"):
             counted(place, "b")
     assert not (place / "analyzer.seen").exists()

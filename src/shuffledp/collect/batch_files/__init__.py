@@ -13,16 +13,16 @@ from typing import TYPE_CHECKING
 from shuffledp.lazy_import import lazy_names
 
 if TYPE_CHECKING:
+    from shuffledp.collect.batch_files.batches import RefusedBatch
     from shuffledp.collect.batch_files.formats import write_reports
-    from shuffledp.collect.batch_files.repeats import RefusedBatch
     from shuffledp.collect.batch_files.seen import seen_folder
     from shuffledp.collect.batch_files.steps import CountedFiles, MixedFiles, TooFewReportsError, count_files, mix_files
 
 __getattr__, __dir__ = lazy_names(
     __name__,
     {
+        "batches": ("RefusedBatch",),
         "formats": ("write_reports",),
-        "repeats": ("RefusedBatch",),
         "seen": ("seen_folder",),
         "steps": ("CountedFiles", "MixedFiles", "TooFewReportsError", "count_files", "mix_files"),
     },

@@ -28,10 +28,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shuffledp.collect.analyzer.worker import BatchCounter
+from shuffledp.collect.batch_files.batches import Batch, Compared, Fingerprints, lot_key, lot_of
 from shuffledp.collect.batch_files.formats import BatchFiles, PartHead, ReportGroup, write_part
-from shuffledp.collect.batch_files.lots import LOT_BYTES, Batch, Entries, lot_key, lot_of
-from shuffledp.collect.batch_files.repeats import Compared, Fingerprints
-from shuffledp.collect.batch_files.seen import Seen
+from shuffledp.collect.batch_files.seen import LOT_BYTES, Entries, Seen
 from shuffledp.collect.crypto.batch import Layer, Opener, in_flight, mix
 from shuffledp.collect.crypto.keys import KeyPair
 from shuffledp.collect.reasons import Reason, Refused

@@ -2,8 +2,8 @@
 
 The memory is a folder beside the private key. Each run that forwards or counts batches adds a folder:
 
-- The first shuffler remembers reports, by the lots and digests of `lots`. Only it can open a report, so nobody else can
-  put the onions of a person into another report.
+- The first shuffler remembers the lot (see `batches`) and the digest of every report in a batch. Only it can open a
+  report, so nobody else can put the onions of a person into another report.
 - Later shufflers and the analyzer remember a keyed fingerprint of every onion, by batch. An onion belongs to the first
   batch that was accepted with it. The same batch may be given again, with the same onions.
 
@@ -20,26 +20,33 @@ import re
 import shutil
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Literal, NamedTuple
 
 import msgspec
+import numpy as np
+from numpy.typing import NDArray
 
 from shuffledp.atomic_file import check_folder, sync_folder
 from shuffledp.collect.batch_files.formats import (
     PARTIAL,
     SEEN_KIND,
+    TAKEN_KIND,
     HexId,
+    Table,
     TaskName,
     bytes_of,
+    fixed_width,
     is_unfinished,
     needs_arrow,
+    new_table,
+    opened_table,
     read_group,
     read_table,
     whole_folder,
     write_column,
 )
-from shuffledp.collect.batch_files.lots import TAKEN_FILE, Entries, read_taken, write_taken
 from shuffledp.collect.crypto.batch import FINGERPRINT_BYTES
 from shuffledp.collect.crypto.keys import KeyPair
 from shuffledp.collect.task import Task
@@ -54,6 +61,101 @@ _OURS = re.compile(rf"[0-9a-f]{{32}}|\..*{re.escape(PARTIAL)}")
 """Names of the folders of runs, complete and unfinished."""
 
 _Number = Annotated[int, msgspec.Meta(ge=0)]
+
+
+LOT_BYTES = 16
+Rows = NDArray[np.uint8]
+"""One row of 16 bytes for each report."""
+
+
+@dataclass(frozen=True, eq=False)
+class Entries:
+    """The lots of reports, and the digests of their content."""
+
+    lots: Rows
+    digests: Rows
+
+    @classmethod
+    def none(cls) -> Entries:
+        """Return no entries."""
+        nothing = np.empty((0, LOT_BYTES), dtype=np.uint8)
+        return cls(nothing, nothing)
+
+    @classmethod
+    def join(cls, parts: Sequence[Entries]) -> Entries:
+        """Join entries."""
+        return cls(np.concatenate([part.lots for part in parts]), np.concatenate([part.digests for part in parts]))
+
+    def pick(self, rows: NDArray[np.int64]) -> Entries:
+        """Return the entries of some rows."""
+        return Entries(self.lots[rows], self.digests[rows])
+
+    def distinct(self) -> Entries:
+        """Return each entry once, in the order of lots."""
+        order = self.order()
+        together = np.concatenate([self.lots, self.digests], axis=1)[order]
+        new = np.ones(len(order), dtype=np.bool_)
+        new[1:] = (together[1:] != together[:-1]).any(axis=1)
+        return self.pick(order[new])
+
+    def order(self, *between: NDArray[np.bool_]) -> NDArray[np.int64]:
+        """Return the rows in the order of lots, then of the values `between`, then of digests."""
+        return np.lexsort((*_words(self.digests)[::-1], *between, *_words(self.lots)[::-1]))
+
+    def __len__(self) -> int:
+        return len(self.lots)
+
+
+def _words(rows: Rows) -> list[NDArray[np.uint64]]:
+    """Rows of 16 bytes as two numbers each, in the same order."""
+    words = np.ascontiguousarray(rows).view(">u8").astype(np.uint64)
+    return [words[:, 0], words[:, 1]]
+
+
+TAKEN_FILE = "taken.parquet"
+_COLUMNS = ("lot", "digest")
+_ROWS = 1 << 16
+
+
+def write_taken(path: Path, task: Task, entries: Entries) -> None:
+    """Write the entries of the reports in batches."""
+    import pyarrow
+
+    kind = pyarrow.binary(LOT_BYTES)
+    schema = pyarrow.schema([pyarrow.field(name, kind, nullable=False) for name in _COLUMNS])
+    with new_table(path, schema, metadata={"kind": TAKEN_KIND, "task": task.name}) as write:
+        for start in range(0, len(entries), _ROWS):
+            part = slice(start, start + _ROWS)
+            columns = [fixed_width(rows[part].tobytes(), LOT_BYTES) for rows in (entries.lots, entries.digests)]
+            write(pyarrow.table(columns, schema=schema))
+
+
+def read_taken(folders: Iterable[Path], task: Task) -> Entries:
+    """Read the entries that earlier runs have written."""
+    needs_arrow()
+    import pyarrow
+
+    found = [Entries.none()]
+    for folder in folders:
+        path = folder / TAKEN_FILE
+        if not path.exists():
+            raise DataError(
+                f"before must be the folder of batches of an earlier run of the first shuffler: there is no {path}"
+            )
+        with opened_table(path) as file:
+            metadata, table = Table.of(file, path).metadata, file.read()
+        if metadata != {"kind": TAKEN_KIND, "task": task.name}:
+            raise DataError(f"{path} is of another task")
+        if table.schema.names != list(_COLUMNS) or any(
+            kind != pyarrow.binary(LOT_BYTES) for kind in table.schema.types
+        ):
+            raise DataError(f"{path} must have the columns {' and '.join(_COLUMNS)}, of {LOT_BYTES} bytes each")
+        rows = [
+            np.frombuffer(bytes_of(column.combine_chunks()), dtype=np.uint8).reshape(-1, LOT_BYTES)
+            for column in table.columns
+        ]
+        found.append(Entries(*rows))
+    return Entries.join(found)
 
 
 def seen_folder(key_file: str | os.PathLike[str]) -> Path:

@@ -19,6 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shuffledp.collect.batch_files import executors
+from shuffledp.collect.batch_files.batches import Batch, Claims, Compared
 from shuffledp.collect.batch_files.engine import (
     CountedBatch,
     FoundReports,
@@ -38,9 +39,7 @@ from shuffledp.collect.batch_files.formats import (
     fixed_width,
     write_part,
 )
-from shuffledp.collect.batch_files.lots import LOT_BYTES, Batch, Entries
-from shuffledp.collect.batch_files.repeats import Claims, Compared
-from shuffledp.collect.batch_files.seen import Seen, SeenGroup
+from shuffledp.collect.batch_files.seen import LOT_BYTES, Entries, Seen, SeenGroup
 from shuffledp.collect.crypto.batch import Layer
 from shuffledp.collect.crypto.keys import KeyPair
 from shuffledp.collect.reasons import Reason

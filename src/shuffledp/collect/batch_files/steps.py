@@ -17,6 +17,15 @@ from typing import Any
 
 from shuffledp.collect.analyzer.releases import entered_as, entry_of, release_of
 from shuffledp.collect.analyzer.worker import check_noise
+from shuffledp.collect.batch_files.batches import (
+    Drawn,
+    RefusedBatch,
+    described,
+    draw,
+    lot_key,
+    remembered_as,
+    split_changed,
+)
 from shuffledp.collect.batch_files.engine import (
     CountedBatch,
     Engine,
@@ -31,9 +40,7 @@ from shuffledp.collect.batch_files.formats import (
     whole_folder,
     write_reports,
 )
-from shuffledp.collect.batch_files.lots import TAKEN_FILE, Drawn, Entries, draw, lot_key, read_taken, write_taken
-from shuffledp.collect.batch_files.repeats import RefusedBatch, described, remembered_as, split_changed
-from shuffledp.collect.batch_files.seen import Seen, opened_seen
+from shuffledp.collect.batch_files.seen import TAKEN_FILE, Entries, Seen, opened_seen, read_taken, write_taken
 from shuffledp.collect.crypto.keys import KeyPair
 from shuffledp.collect.reasons import Reason, Refused
 from shuffledp.collect.shuffler.worker import most_people

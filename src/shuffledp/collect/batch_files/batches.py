@@ -1,11 +1,15 @@
-"""Find onions that are in more than one batch, by their keyed fingerprints.
+"""The batch that each report and each onion belongs to: no person may be in two batches.
+
+A lot is a hash of a report's id, with a key derived from the first shuffler's private key. Batches are formed in the
+order of lots, so the same reports always form the same batches. Only the shuffler can compute lots, so an attacker who
+chooses the ids of forged reports cannot choose the batch that they join. The id of a batch is a hash of its lots with
+the same key.
 
 An honest ciphertext never repeats. If a person's onions were in two batches, the difference of two releases, or the
 onions that two mixed batches share, could be that person. So every onion belongs to one batch: the one that was
-accepted with it before, otherwise the first of the given ones, in the order of ids. Other batches lose it.
-
-A batch that was accepted before keeps exactly its onions of that time. If one is missing, the batch is refused: two
-releases of it would differ by the missing people.
+accepted with it before, otherwise the first of the given ones, in the order of ids. Other batches lose it. A batch that
+was accepted before keeps exactly its onions of that time. If one is missing, the batch is refused: two releases of it
+would differ by the missing people.
 
 Memory: 7 bytes for each given onion, and about 60 for each of those that are compared at a time. Fingerprints are in an
 unnamed temporary file, and the remembered ones are read in groups of rows.
@@ -13,6 +17,7 @@ unnamed temporary file, and the remembered ones are read in groups of rows.
 
 from __future__ import annotations
 
+import hashlib
 import tempfile
 from collections import Counter
 from collections.abc import Container, Iterator, Mapping, Sequence
@@ -25,7 +30,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shuffledp.collect.batch_files.formats import ROW_NUMBER, BatchFiles
-from shuffledp.collect.batch_files.seen import Accepted, Seen, write_seen
+from shuffledp.collect.batch_files.seen import LOT_BYTES, Accepted, Entries, Rows, Seen, write_seen
 from shuffledp.collect.crypto.batch import FINGERPRINT_BYTES, fingerprints
 from shuffledp.collect.reasons import Reason
 from shuffledp.formatting import counted
@@ -215,3 +220,66 @@ class Fingerprints:
         for first in range(start, end, _WRITTEN):
             part = slice(first, min(first + _WRITTEN, end))
             yield self._all[part][self._own[part]].tobytes()
+
+
+def lot_key(private_bytes: bytes, task_id: bytes) -> bytes:
+    """Return the key of a task's lots."""
+    return hashlib.blake2b(task_id, key=private_bytes, person=b"shuffledp lots", digest_size=32).digest()
+
+
+def lot_of(report_id: bytes, key: bytes) -> bytes:
+    """Return the lot of a report."""
+    return hashlib.blake2b(report_id, key=key, digest_size=LOT_BYTES).digest()
+
+
+def batch_id_of(lots: Rows, key: bytes) -> bytes:
+    """Return the id of a batch of these reports, in the order of lots."""
+    return hashlib.blake2b(lots.tobytes(), key=key, person=b"shuffledp batch", digest_size=16).digest()
+
+
+class Batch(NamedTuple):
+    """The id of a batch, and the rows of its reports in the order of lots."""
+
+    batch_id: bytes
+    rows: NDArray[np.int64]
+
+
+class Drawn(NamedTuple):
+    """Complete batches, the rows of the remaining reports, and the numbers of repeated reports.
+
+    `used` reports are in a batch already. `known` reports repeat a given one with the same content. `other_bytes`
+    reports have the id of either, with other content.
+    """
+
+    batches: list[Batch]
+    rest: NDArray[np.int64]
+    used: int
+    known: int
+    other_bytes: int
+
+
+def draw(found: Entries, taken: Entries, *, users: int, key: bytes) -> Drawn:
+    """Form batches of `users` reports each, from all found reports that are not in a batch already.
+
+    Of several reports with one id, one that is taken counts, otherwise the one with the smallest digest.
+    """
+    together = Entries.join([taken, found])
+    new = np.arange(len(together)) >= len(taken)
+    order = together.order(new)
+    lots, digests = together.lots[order], together.digests[order]
+    first = np.ones(len(order), dtype=np.bool_)
+    first[1:] = (lots[1:] != lots[:-1]).any(axis=1)
+    counts = np.flatnonzero(first)[np.cumsum(first) - 1]  # for each row, the row of the report that counts for its id
+    same = (digests == digests[counts]).all(axis=1)
+    taken_before = ~new[order][counts]
+    again = new[order] & ~first
+    chosen = order[first & new[order]] - len(taken)
+    whole = len(chosen) - len(chosen) % users
+    rows = chosen[:whole].reshape(-1, users)
+    return Drawn(
+        batches=[Batch(batch_id_of(found.lots[part], key), part) for part in rows],
+        rest=chosen[whole:],
+        used=int((again & same & taken_before).sum()),
+        known=int((again & same & ~taken_before).sum()),
+        other_bytes=int((again & ~same).sum()),
+    )
