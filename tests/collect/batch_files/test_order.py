@@ -12,7 +12,8 @@ import pytest
 
 from shuffledp.collect.batch_files import write_reports
 from shuffledp.collect.batch_files.batches import Batch
-from shuffledp.collect.batch_files.engine import InProcess, OutputFolder, buckets_for, deal, in_order
+from shuffledp.collect.batch_files.engine import InProcess, OutputFolder
+from shuffledp.collect.batch_files.executors import buckets_for, by_bucket, in_order
 from shuffledp.collect.batch_files.formats import PartHead, find_batches, write_part
 from shuffledp.collect.task.report import open_report
 from shuffledp.progress import quiet
@@ -33,9 +34,9 @@ def through_buckets(buckets):
     secret = secrets.token_bytes(32)
     parts = dict.fromkeys(range(buckets), b"")
     for block in blocks():
-        for bucket, onions in deal(block, secret=secret, buckets=buckets, width=WIDTH):
+        for bucket, onions in by_bucket(block, secret=secret, buckets=buckets, width=WIDTH):
             parts[bucket] += onions
-    return b"".join(in_order(part, secret=secret, width=WIDTH).onions.tobytes() for part in parts.values())
+    return b"".join(in_order(part, secret=secret, width=WIDTH)[0] for part in parts.values())
 
 
 def not_in_order(buckets):
@@ -43,7 +44,7 @@ def not_in_order(buckets):
     secret = secrets.token_bytes(32)
     parts = dict.fromkeys(range(buckets), b"")
     for block in blocks():
-        for bucket, onions in deal(block, secret=secret, buckets=buckets, width=WIDTH):
+        for bucket, onions in by_bucket(block, secret=secret, buckets=buckets, width=WIDTH):
             parts[bucket] += onions
     return b"".join(parts.values())
 
@@ -85,16 +86,14 @@ def test_a_kept_order_is_detected():
 
 def test_dealing_is_deterministic_and_copies_share_a_bucket():
     secret, block = secrets.token_bytes(32), secrets.token_bytes(WIDTH * 500)
-    whole = dict(deal(block, secret=secret, buckets=8, width=WIDTH))
-    parts = [dict(deal(part, secret=secret, buckets=8, width=WIDTH)) for part in (block[: WIDTH * 99], block)]
+    whole = dict(by_bucket(block, secret=secret, buckets=8, width=WIDTH))
+    parts = [dict(by_bucket(part, secret=secret, buckets=8, width=WIDTH)) for part in (block[: WIDTH * 99], block)]
     assert len(whole) == 8
     for bucket, onions in whole.items():
-        together = in_order(onions + parts[0].get(bucket, b""), secret=secret, width=WIDTH)
-        alone = in_order(parts[1][bucket], secret=secret, width=WIDTH)
-        assert together.onions.tobytes() == alone.onions.tobytes()
-        assert together.repeated == len(parts[0].get(bucket, b"")) // WIDTH
-        assert alone.repeated == 0
-    assert list(deal(b"", secret=secret, buckets=8, width=WIDTH)) == []
+        together, repeated = in_order(onions + parts[0].get(bucket, b""), secret=secret, width=WIDTH)
+        assert in_order(parts[1][bucket], secret=secret, width=WIDTH) == (together, 0)
+        assert repeated == len(parts[0].get(bucket, b"")) // WIDTH
+    assert list(by_bucket(b"", secret=secret, buckets=8, width=WIDTH)) == []
 
 
 @pytest.mark.parametrize(

@@ -1,14 +1,7 @@
-"""The engine in this process. It opens reports as the first shuffler, mixes batches, and counts them as the analyzer.
-
-To mix a batch in parts, every onion has a key: a hash of the onion with a secret of the run. The first bits of the key
-are the onion's bucket, and each bucket is sorted by key. Different onions have independent uniform keys, so the order
-of a batch is a uniform permutation. Copies of an onion have the same key, meet in one bucket, and are dropped there.
-The position of an onion does not depend on which worker processes it or when, so repeated work gives the same result.
-"""
+"""The engine in this process: it opens reports as the first shuffler, mixes batches, and counts as the analyzer."""
 
 from __future__ import annotations
 
-import hashlib
 import os
 import shutil
 import signal
@@ -195,52 +188,6 @@ def open_engine(
         raise ParameterError("master must not be given without engine spark: it is the address of Spark")
 
     return InProcess(processes=processes, progress=progress)
-
-
-_MOST_BUCKETS = 1 << 12
-"""The values of the first 12 bits of a key."""
-
-
-class Ordered(NamedTuple):
-    """The onions of a bucket in the order of their keys, each once, and the number of dropped copies."""
-
-    onions: NDArray[np.uint8]
-    repeated: int
-
-
-def buckets_for(onions: int, *, each: int) -> int:
-    """Return the number of buckets, a power of two, for about `each` onions at most in a bucket."""
-    return min(_MOST_BUCKETS, 1 << max(0, -(-onions // each) - 1).bit_length())
-
-
-def deal(block: bytes, *, secret: bytes, buckets: int, width: int) -> Iterator[tuple[int, bytes]]:
-    """Yield the onions of a block by bucket, without empty buckets."""
-    if not block:
-        return
-    onions = np.frombuffer(block, dtype=np.uint8).reshape(-1, width)
-    bucket = (_keys(block, secret, width)[:, 0] >> np.uint64(52)).astype(np.int64) & (buckets - 1)
-    order = np.argsort(bucket, kind="stable")
-    numbers, starts = np.unique(bucket[order], return_index=True)
-    for number, rows in zip(numbers.tolist(), np.split(order, starts[1:]), strict=True):
-        yield number, onions[rows].tobytes()
-
-
-def in_order(block: bytes, *, secret: bytes, width: int) -> Ordered:
-    """Sort the onions of a whole bucket."""
-    keys = _keys(block, secret, width)
-    order = np.lexsort((keys[:, 1], keys[:, 0]))
-    new = np.ones(order.size, dtype=np.bool_)
-    new[1:] = (keys[order[1:]] != keys[order[:-1]]).any(axis=1)
-    onions = np.frombuffer(block, dtype=np.uint8).reshape(-1, width)
-    return Ordered(onions[order[new]], int(order.size - new.sum()))
-
-
-def _keys(block: bytes, secret: bytes, width: int) -> NDArray[np.uint64]:
-    digests = (
-        hashlib.blake2b(block[at : at + width], key=secret, digest_size=16).digest()
-        for at in range(0, len(block), width)
-    )
-    return np.frombuffer(b"".join(digests), dtype=">u8").reshape(-1, 2).astype(np.uint64)
 
 
 _FEW = 8192

@@ -1,11 +1,16 @@
 """The functions that run in Spark's executors, from Arrow batches to Arrow batches.
 
-Their output is determined by the secret of the run and the rows of a group or bucket, in any order. So a Spark task
-that runs again, because an executor was lost, writes the same bytes to the same file.
+To mix a batch in parts, every onion has a key: a hash of the onion with a secret of the run. The first bits of the key
+are the onion's bucket, and each bucket is sorted by key. Different onions have independent uniform keys, so the order
+of a batch is a uniform permutation. Copies of an onion have the same key, meet in one bucket, and are dropped there.
+
+The output is determined by the secret of the run and the rows of a group or bucket, in any order. So a Spark task that
+runs again, because an executor was lost, writes the same bytes to the same file.
 """
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Iterator, Sequence
 from itertools import groupby
 from operator import itemgetter
@@ -13,9 +18,9 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from shuffledp.collect.analyzer.worker import numbers_of
-from shuffledp.collect.batch_files import engine
 from shuffledp.collect.batch_files.engine import OutputFolder, ReportLayer
 from shuffledp.collect.batch_files.formats import OnionGroup, ReportGroup, fixed_width, write_part
 from shuffledp.collect.batch_files.seen import SeenGroup, write_seen
@@ -25,6 +30,45 @@ from shuffledp.collect.store.tallies import to_bytes
 from shuffledp.collect.task.task import SEALING_BYTES
 from shuffledp.errors import DataError
 from shuffledp.histogram.tally import Tally
+
+_MOST_BUCKETS = 1 << 12
+"""The values of the first 12 bits of a key."""
+
+
+def buckets_for(onions: int, *, each: int) -> int:
+    """Return the number of buckets, a power of two, for about `each` onions at most in a bucket."""
+    return min(_MOST_BUCKETS, 1 << max(0, -(-onions // each) - 1).bit_length())
+
+
+def by_bucket(block: bytes, *, secret: bytes, buckets: int, width: int) -> Iterator[tuple[int, bytes]]:
+    """Yield the onions of a block by bucket, without empty buckets."""
+    if not block:
+        return
+    onions = np.frombuffer(block, dtype=np.uint8).reshape(-1, width)
+    bucket = (_keys(block, secret, width)[:, 0] >> np.uint64(52)).astype(np.int64) & (buckets - 1)
+    order = np.argsort(bucket, kind="stable")
+    numbers, starts = np.unique(bucket[order], return_index=True)
+    for number, rows in zip(numbers.tolist(), np.split(order, starts[1:]), strict=True):
+        yield number, onions[rows].tobytes()
+
+
+def in_order(block: bytes, *, secret: bytes, width: int) -> tuple[bytes, int]:
+    """Return the onions of a bucket in the order of their keys, each once, and the number of dropped copies."""
+    keys = _keys(block, secret, width)
+    order = np.lexsort((keys[:, 1], keys[:, 0]))
+    new = np.ones(order.size, dtype=np.bool_)
+    new[1:] = (keys[order[1:]] != keys[order[:-1]]).any(axis=1)
+    onions = np.frombuffer(block, dtype=np.uint8).reshape(-1, width)
+    return onions[order[new]].tobytes(), int(order.size - new.sum())
+
+
+def _keys(block: bytes, secret: bytes, width: int) -> NDArray[np.uint64]:
+    digests = (
+        hashlib.blake2b(block[at : at + width], key=secret, digest_size=16).digest()
+        for at in range(0, len(block), width)
+    )
+    return np.frombuffer(b"".join(digests), dtype=">u8").reshape(-1, 2).astype(np.uint64)
+
 
 PRINTS = "fingerprint binary, batch long, claim long, place long, row long"
 REMEMBERED = "fingerprint binary, claim long"
@@ -110,12 +154,12 @@ def _fingerprints(group: OnionGroup, secret: bytes, width: int) -> bytes:
 def write(batches: Batches, *, secret: bytes, target: OutputFolder, parts: int) -> Batches:
     """Write buckets as parts of batches, each in the order of its keys."""
     for batch_id, part, onions, refused in _buckets(batches):
-        ordered = engine.in_order(onions, secret=secret, width=target.width)
+        ordered, repeated = in_order(onions, secret=secret, width=target.width)
         path = target.path(batch_id, part=part, parts=parts)
         path.parent.mkdir(exist_ok=True)
         head = target.head(batch_id, part=part, parts=parts)
-        number = write_part(path, head, [ordered.onions.tobytes()], width=target.width)
-        yield _arrow_rows(WRITTEN, [(batch_id, part, number, ordered.repeated, refused)])
+        number = write_part(path, head, [ordered], width=target.width)
+        yield _arrow_rows(WRITTEN, [(batch_id, part, number, repeated, refused)])
 
 
 def count(
@@ -126,11 +170,11 @@ def count(
     If `packed`, all messages of a bucket are in one row: if nearly all differ, rows of their own are long.
     """
     for batch_id, _, onions, _ in _buckets(batches):
-        ordered = engine.in_order(onions, secret=secret, width=layer.length)
-        opened, closed = layer.open_block(ordered.onions.tobytes())
+        ordered, repeated = in_order(onions, secret=secret, width=layer.length)
+        opened, closed = layer.open_block(ordered)
         found = numbers_of(opened, layer.length - SEALING_BYTES)
         reasons = {
-            Reason.REPEATED: ordered.repeated,
+            Reason.REPEATED: repeated,
             Reason.CANNOT_BE_OPENED: closed,
             Reason.NOT_A_MESSAGE: int(np.count_nonzero(found >= symbols)),
         }
@@ -150,7 +194,7 @@ def _each(batches: Batches) -> Iterator[tuple[Any, ...]]:
 
 def _dealt(batch_id: bytes, onions: bytes, refused: int, *, secret: bytes, buckets: int, width: int) -> Any:
     """The onions of a block by bucket; the number of refused ones is with the first bucket."""
-    dealt = engine.deal(onions, secret=secret, buckets=buckets, width=width)
+    dealt = by_bucket(onions, secret=secret, buckets=buckets, width=width)
     rows = [(batch_id, bucket, part, 0) for bucket, part in dealt]
     return _arrow_rows(DEALT, [*rows, *([(batch_id, 0, b"", refused)] if refused else [])])
 

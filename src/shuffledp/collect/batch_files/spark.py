@@ -26,7 +26,6 @@ from shuffledp.collect.batch_files.engine import (
     MixedBatch,
     OutputFolder,
     ReportLayer,
-    buckets_for,
 )
 from shuffledp.collect.batch_files.executors import COUNTED, DEALT, NOTHING, OPENED, PACKED, PRINTS, REMEMBERED, WRITTEN
 from shuffledp.collect.batch_files.formats import (
@@ -90,7 +89,7 @@ class Spark:
     def mix_reports(self, batches: Sequence[Batch], target: OutputFolder) -> Iterator[MixedBatch]:
         """Mix all batches in one job, with the onions of their reports."""
         number = max(int(self._numbers[batch.rows].sum()) for batch in batches)
-        parts = buckets_for(number, each=_WRITTEN)
+        parts = executors.buckets_for(number, each=_WRITTEN)
         rows = np.concatenate([batch.rows for batch in batches])
         ids = b"".join(batch.batch_id * batch.rows.size for batch in batches)
         with clear_errors():
@@ -108,7 +107,7 @@ class Spark:
 
     def mix_batches(self, batches: Sequence[BatchFiles], layer: Layer, target: OutputFolder) -> Iterator[MixedBatch]:
         """Mix all batches in one job."""
-        parts = buckets_for(max(batch.number for batch in batches), each=_WRITTEN)
+        parts = executors.buckets_for(max(batch.number for batch in batches), each=_WRITTEN)
         opening = partial(executors.read_and_deal, layer=layer, secret=self._secret, buckets=parts, width=target.width)
         with clear_errors():
             dealt = self._located(_onions(batches)).mapInArrow(opening, DEALT)
@@ -169,9 +168,10 @@ class Spark:
         from pyspark.sql import functions
 
         self._progress("opening messages", 0.0)
-        layer, buckets = layer_of(task, key), buckets_for(max(batch.number for batch in batches), each=_OPENED)
+        layer, longest = layer_of(task, key), max(batch.number for batch in batches)
+        buckets = executors.buckets_for(longest, each=_OPENED)
         assigning = partial(executors.read_and_deal, secret=self._secret, buckets=buckets, width=layer.length)
-        packed = task.alphabet > max(batch.number for batch in batches)  # nearly all messages differ
+        packed = task.alphabet > longest  # nearly all messages differ
         counting = partial(
             executors.count,
             secret=self._secret,

@@ -30,10 +30,9 @@ from shuffledp.collect.task import (
     Series,
     SeriesPromise,
     Task,
-    moment_in_text,
     read_task_or_series,
 )
-from shuffledp.collect.task.public_file import is_hexadecimal
+from shuffledp.collect.task.public_file import is_hexadecimal, moment_in_text
 from shuffledp.collect.task.series import task_or_series_of
 from shuffledp.errors import (
     BrokenPromiseError,

@@ -1,8 +1,6 @@
 """Tasks: public files with a question, its answers, the noise, the guarantee and the servers' keys."""
 
 from shuffledp.collect.task.answers import (
-    NONE,
-    OTHER,
     AnswerChoices,
     AnswerEdges,
     AnswerList,
@@ -11,14 +9,11 @@ from shuffledp.collect.task.answers import (
     AnswerText,
 )
 from shuffledp.collect.task.guarantee import Promise
-from shuffledp.collect.task.public_file import moment_in_text
 from shuffledp.collect.task.series import Series, SeriesPromise, read_series, read_task_or_series, series_of, tasks_of
 from shuffledp.collect.task.servers import Place, Servers
-from shuffledp.collect.task.task import Claim, Named, Phase, SeriesRound, Task, read_task, task_of
+from shuffledp.collect.task.task import Claim, Named, Phase, Task, read_task, task_of
 
 __all__ = [
-    "NONE",
-    "OTHER",
     "AnswerChoices",
     "AnswerEdges",
     "AnswerList",
@@ -32,10 +27,8 @@ __all__ = [
     "Promise",
     "Series",
     "SeriesPromise",
-    "SeriesRound",
     "Servers",
     "Task",
-    "moment_in_text",
     "read_series",
     "read_task",
     "read_task_or_series",

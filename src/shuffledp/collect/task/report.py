@@ -39,31 +39,21 @@ class OpenedReport(msgspec.Struct, frozen=True):
     """Tells this report from others with the same id; a network observer cannot compute it."""
 
 
-class ReportForm(Protocol):
+class _ReportForm(Protocol):
     """The numbers of a task that opening a report needs; a whole task can be long."""
 
     @property
-    def id(self) -> bytes:
-        """The task's id."""
-
+    def id(self) -> bytes: ...
     @property
-    def most_messages(self) -> int:
-        """The largest number of messages in a report."""
-
+    def most_messages(self) -> int: ...
     @property
-    def padded(self) -> bool:
-        """Whether every report has exactly this number."""
-
+    def padded(self) -> bool: ...
     @property
-    def time_precision(self) -> int:
-        """The steps of the time of a report, in seconds."""
-
+    def time_precision(self) -> int: ...
     @property
-    def longest_report(self) -> int:
-        """Bytes of the longest sealed report."""
+    def longest_report(self) -> int: ...
 
-    def onion_length(self, position: int, /) -> int:
-        """Bytes of an onion as the server at this position opens it."""
+    def onion_length(self, position: int, /) -> int: ...
 
 
 def seal_onion(task: Task, symbol: int) -> bytes:
@@ -95,7 +85,7 @@ def seal_versions(task: Task, symbols: Sequence[int], *, report_id: bytes, times
     return [seal(report_id + time.to_bytes(_TIME_BYTES) + onions, key, info(task.id, 0)) for time in times]
 
 
-def open_report(task: ReportForm, sealed: bytes, key: KeyPair) -> OpenedReport:
+def open_report(task: _ReportForm, sealed: bytes, key: KeyPair) -> OpenedReport:
     """Open a report, as the first shuffler; raise Refused with a reason if it is not valid."""
     each = task.onion_length(0)
     if len(sealed) > task.longest_report:  # its length gives the number of messages
