@@ -20,8 +20,8 @@ from benchmarks.opening import Peak
 from benchmarks.timing import table
 from shuffledp.collect.client.making import new_report
 from shuffledp.collect.crypto.keys import KeyPair, info, public_key, seal, unseal
-from shuffledp.collect.task.guarantee import is_padded, write_parameters
-from shuffledp.collect.task.task import REPORT_HEAD_BYTES, SEALING_BYTES, Named
+from shuffledp.collect.task.guarantee import Named, is_padded, write_parameters
+from shuffledp.collect.task.task import REPORT_HEAD_BYTES, SEALING_BYTES
 from shuffledp.errors import ParameterError
 from shuffledp.protocols.catalogue import named
 from shuffledp.protocols.protocol import HistogramProtocol

@@ -5,8 +5,8 @@ import re
 import pytest
 from msgspec.structs import replace
 
-from shuffledp.collect.task.guarantee import Promise
-from shuffledp.collect.task.task import BETA, Claim
+from shuffledp.collect.task.guarantee import Claim, Promise
+from shuffledp.collect.task.task import BETA
 from shuffledp.explain.collected import Collected, collected_notes
 from shuffledp.explain.task import about, checked, details, guarantee, summary
 from tests.collect.tasks import small_task

@@ -14,7 +14,7 @@ import pytest
 
 from shuffledp.collect.crypto.keys import write_key, write_secret
 from shuffledp.collect.store import FileState, open_report_store
-from shuffledp.collect.task.task import Claim
+from shuffledp.collect.task.guarantee import Claim
 from shuffledp.ledger import Ledger
 from tests.collect.series import small_series
 from tests.collect.server.operated import (

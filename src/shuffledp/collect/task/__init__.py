@@ -8,10 +8,10 @@ from shuffledp.collect.task.answers import (
     AnswersElsewhere,
     AnswerText,
 )
-from shuffledp.collect.task.guarantee import Promise
+from shuffledp.collect.task.guarantee import Claim, Named, Promise
 from shuffledp.collect.task.series import Series, SeriesPromise, read_series, read_task_or_series, series_of, tasks_of
 from shuffledp.collect.task.servers import Place, Servers
-from shuffledp.collect.task.task import Claim, Named, Phase, Task, read_task, task_of
+from shuffledp.collect.task.task import Phase, Task, read_task, task_of
 
 __all__ = [
     "AnswerChoices",

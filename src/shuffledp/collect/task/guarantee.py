@@ -21,11 +21,13 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple, TypeVar
 
+import msgspec
+
 from shuffledp.accounting.curve import Guarantee
 from shuffledp.accounting.rounding import PROMISED_DELTA
 from shuffledp.accounting.strength import Strength
 from shuffledp.collect.task.answers import AnswerChoices, AnswerEdges, Answers, AnswerText, kind_of
-from shuffledp.collect.task.public_file import exact_text, read_exact
+from shuffledp.collect.task.public_file import exact_text, read_decimal, read_exact
 from shuffledp.errors import BrokenPromiseError, ParameterError, ShuffledpError, TaskError
 from shuffledp.estimators.tree import Tree
 from shuffledp.formatting import share_at_most
@@ -49,6 +51,33 @@ RANGES = "ranges"
 
 P = TypeVar("P", bound=ShuffledHistogram)
 Written = dict[str, Any]
+
+
+class Named(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """A protocol by its name in the catalogue, and its exact parameters."""
+
+    name: str
+    parameters: dict[str, Any]
+
+
+class Claim(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """The guarantee that a task claims: decimal numbers as text."""
+
+    epsilon: str
+    delta: str
+
+    @property
+    def guarantee(self) -> Guarantee:
+        """The claimed numbers."""
+        try:
+            return Guarantee(
+                epsilon=target_epsilon(read_decimal(self.epsilon, name="epsilon")),
+                delta=target_delta(read_decimal(self.delta, name="delta")),
+                basis="computed from the parameters of the task",
+            )
+        except ParameterError as error:
+            raise TaskError(f"the guarantee of the task cannot be one: {error}") from None
+
 
 _MOST_WORK = 1e11
 """Steps to compute the probabilities of a distribution: a minute. The smallest epsilon needs a 25th of it."""

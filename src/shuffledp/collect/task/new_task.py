@@ -19,11 +19,20 @@ from shuffledp.collect.task.answers import (
     AnswerText,
     kind_of,
 )
-from shuffledp.collect.task.guarantee import CODECS, HASHED, RANGES, is_padded, possible_protocols, write_parameters
+from shuffledp.collect.task.guarantee import (
+    CODECS,
+    HASHED,
+    RANGES,
+    Claim,
+    Named,
+    is_padded,
+    possible_protocols,
+    write_parameters,
+)
 from shuffledp.collect.task.public_file import decimal_text, moment_in_text
 from shuffledp.collect.task.series import LONGEST_PERIOD, Series, common_fields
 from shuffledp.collect.task.servers import SECOND_VERSION, VERSION, Place, Servers
-from shuffledp.collect.task.task import BETA, Admission, Claim, Named, Task
+from shuffledp.collect.task.task import BETA, Admission, Task
 from shuffledp.errors import ParameterError
 from shuffledp.estimators.hashed_values import MOST_VALUES
 from shuffledp.progress import Progress, quiet

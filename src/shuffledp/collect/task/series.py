@@ -23,7 +23,7 @@ from shuffledp.accounting.composition import Composition, composed
 from shuffledp.accounting.curve import Guarantee
 from shuffledp.accounting.rounds import FEWEST_ROUNDS, MOST_ROUNDS
 from shuffledp.collect.task.answers import Answers
-from shuffledp.collect.task.guarantee import Promise, check_promise, reached_delta
+from shuffledp.collect.task.guarantee import Claim, Named, Promise, check_promise, reached_delta
 from shuffledp.collect.task.public_file import (
     PublicFile,
     check_form,
@@ -36,8 +36,6 @@ from shuffledp.collect.task.public_file import (
 from shuffledp.collect.task.servers import SECOND_VERSION, Servers, asker_fields, check_places, check_version
 from shuffledp.collect.task.task import (
     Admission,
-    Claim,
-    Named,
     Phase,
     SeriesRound,
     Task,

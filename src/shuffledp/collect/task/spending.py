@@ -12,8 +12,8 @@ import msgspec
 
 from shuffledp.accounting.curve import Curve
 from shuffledp.collect.task.answers import AnswerText
-from shuffledp.collect.task.guarantee import People, read_protocol
-from shuffledp.collect.task.task import Claim, Named, SeriesRound, Task
+from shuffledp.collect.task.guarantee import Claim, Named, People, read_protocol
+from shuffledp.collect.task.task import SeriesRound, Task
 from shuffledp.errors import DataError, ShuffledpError
 from shuffledp.protocols.message_limit import LimitCost
 from shuffledp.protocols.shuffled_histogram import ShuffledHistogram

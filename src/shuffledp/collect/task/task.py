@@ -30,19 +30,27 @@ from shuffledp.collect.task.answers import (
     AnswersElsewhere,
     AnswerText,
 )
-from shuffledp.collect.task.guarantee import Promise, check_promise, is_padded, people_of, read_protocol, tree_of
+from shuffledp.collect.task.guarantee import (
+    Claim,
+    Named,
+    Promise,
+    check_promise,
+    is_padded,
+    people_of,
+    read_protocol,
+    tree_of,
+)
 from shuffledp.collect.task.public_file import (
     PublicFile,
     check_form,
     converted,
     is_hexadecimal,
-    read_decimal,
     read_file,
     read_moment,
     strict_json,
 )
 from shuffledp.collect.task.servers import Place, check_asker, check_places, check_version
-from shuffledp.errors import ParameterError, TaskError
+from shuffledp.errors import TaskError
 from shuffledp.estimators.tree import Tree
 from shuffledp.histogram.domain import Domain
 from shuffledp.protocols.free_text import FreeText
@@ -51,7 +59,7 @@ from shuffledp.protocols.ranges import Ranges, ranges_of
 from shuffledp.protocols.shuffled.dummy import DummyHistogram
 from shuffledp.protocols.shuffled.hashed import HashedHistogram
 from shuffledp.protocols.shuffled_histogram import ShuffledHistogram
-from shuffledp.validation import MOST_USERS, target_delta, target_epsilon
+from shuffledp.validation import MOST_USERS
 
 SEALING_BYTES = 48
 """Bytes that HPKE adds to a text: the sender's public key, and the tag of AES-GCM."""
@@ -87,32 +95,6 @@ class Phase(StrEnum):
         if now < opens:
             return cls.BEFORE
         return cls.OPEN if now < closes else cls.CLOSED
-
-
-class Named(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """A protocol by its name in the catalogue, and its exact parameters."""
-
-    name: str
-    parameters: dict[str, Any]
-
-
-class Claim(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """The guarantee that a task claims: decimal numbers as text."""
-
-    epsilon: str
-    delta: str
-
-    @property
-    def guarantee(self) -> Guarantee:
-        """The claimed numbers."""
-        try:
-            return Guarantee(
-                epsilon=target_epsilon(read_decimal(self.epsilon, name="epsilon")),
-                delta=target_delta(read_decimal(self.delta, name="delta")),
-                basis="computed from the parameters of the task",
-            )
-        except ParameterError as error:
-            raise TaskError(f"the guarantee of the task cannot be one: {error}") from None
 
 
 class SeriesRound(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

@@ -17,8 +17,8 @@ from shuffledp.collect.shuffler.app import make_app
 from shuffledp.collect.shuffler.settings import Served, Settings
 from shuffledp.collect.store import open_report_store
 from shuffledp.collect.task import AnswerList, Place
+from shuffledp.collect.task.guarantee import Claim
 from shuffledp.collect.task.new_task import new_task
-from shuffledp.collect.task.task import Claim
 
 QUESTION = "Which theme do you use?"
 RARE = "an-answer-that-nobody-else-gives"

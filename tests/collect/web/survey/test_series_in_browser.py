@@ -16,7 +16,7 @@ from shuffledp.collect.shuffler.app import make_app
 from shuffledp.collect.shuffler.settings import Served, Settings
 from shuffledp.collect.simulation.processes import free_ports
 from shuffledp.collect.store import open_report_store
-from shuffledp.collect.task.task import Claim
+from shuffledp.collect.task.guarantee import Claim
 from shuffledp.explain.task_series import promise_of
 
 pytestmark = pytest.mark.slow
