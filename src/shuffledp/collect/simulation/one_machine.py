@@ -58,12 +58,6 @@ _MOMENT = 1.0
 """Seconds after which `takes_long` is called."""
 
 
-class _Crowd(NamedTuple):
-    people: int
-    acknowledged: int
-    refused: Mapping[str, int]
-
-
 @dataclass(frozen=True, kw_only=True)
 class Outcome:
     """The outcomes of the reports, the release, and the seconds from the first report to the release.
@@ -212,11 +206,11 @@ class OneMachine:
     def _collect(self, answers: Sequence[str], progress: Progress) -> Outcome:
         started = time.monotonic()
         crowd = self._everybody_reports(answers, progress)
-        release = self._wait_for_release(crowd.acknowledged // self.users * self.users, progress)
+        release = self._wait_for_release(crowd["acknowledged"] // self.users * self.users, progress)
         return Outcome(
-            people=crowd.people,
-            acknowledged=crowd.acknowledged,
-            refused=crowd.refused,
+            people=crowd["people"],
+            acknowledged=crowd["acknowledged"],
+            refused=crowd["refused"],
             batches=release.estimate.people // self.users,
             release=release,
             seconds=time.monotonic() - started,
@@ -253,7 +247,7 @@ class OneMachine:
             self._wait(partial(self._asked, f"{command.address}/health"), f"{command.name} did not start", _PATIENCE)
         progress("starting servers", 1.0)
 
-    def _everybody_reports(self, answers: Sequence[str], progress: Progress) -> _Crowd:
+    def _everybody_reports(self, answers: Sequence[str], progress: Progress) -> dict[str, Any]:
         people = self.folder / "people.csv"
         files = ["--task", str(self.task_file), "--data", str(people)]
 
@@ -271,11 +265,11 @@ class OneMachine:
             people.unlink(missing_ok=True)
         progress("people report", 1.0)
         try:
-            result = json.loads(crowd.result.read_bytes())
+            result: dict[str, Any] = json.loads(crowd.result.read_bytes())
         except ValueError:
             crowd.check()
             raise DataError("the crowd did not write its result") from None
-        return _Crowd(people=result["people"], acknowledged=result["acknowledged"], refused=result["refused"])
+        return result
 
     @property
     def _crowd_name(self) -> str:

@@ -185,8 +185,6 @@ class Task(PublicFile, frozen=True, forbid_unknown_fields=True, kw_only=True, om
     def phase(self, now: float) -> Phase:
         """Whether the task accepts reports at a time in seconds since 1970."""
         opens, closes = self._hours
-        if opens <= now < closes:  # asked twice for every report
-            return Phase.OPEN
         return Phase.at(now, opens=opens, closes=closes)
 
     @cached_property
@@ -195,16 +193,12 @@ class Task(PublicFile, frozen=True, forbid_unknown_fields=True, kw_only=True, om
         return self.opens.timestamp(), self.closes.timestamp()
 
     def report_times(self, now: float) -> range:
-        """Return the valid times of reports: from the first one to the end of the task, at most one step of its
-        precision ahead of now.
-        """
+        """Return the valid times of reports: within the task, and at most one step of its precision ahead of now."""
         return range(self.first_time, min(int(self._hours[1]), int(now) + self.time_precision + 1))
 
     @cached_property
     def first_time(self) -> int:
-        """The earliest time of a report, which is valid as long as the task is open: the step in which the task
-        opens.
-        """
+        """The earliest time of a report, the step in which the task opens; it is valid as long as the task is open."""
         return self.time_step(self.opens.timestamp())
 
     def time_step(self, now: float) -> int:
@@ -360,8 +354,9 @@ class Task(PublicFile, frozen=True, forbid_unknown_fields=True, kw_only=True, om
         return max(1, ((self.symbols - 1).bit_length() + 7) // 8)
 
     def onion_length(self, position: int) -> int:
-        """Bytes of an onion as the server at this position opens it; at 0 in a report, which is sealed to the first
-        shuffler as a whole.
+        """Bytes of an onion as the server at this position opens it.
+
+        The first shuffler (0) opens no layer of an onion: the whole report is sealed to it.
         """
         return self.symbol_bytes + SEALING_BYTES * (len(self.shufflers) + 1 - max(1, position))
 
