@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from functools import partial
 from pathlib import Path
-from typing import Any, NamedTuple, Self
+from typing import Any, NamedTuple, Self, TypeVar
 
 import httpx
 
@@ -35,6 +35,8 @@ from shuffledp.ledger import Ledger
 from shuffledp.progress import Progress, quiet
 from shuffledp.release.release import Release
 from shuffledp.validation import whole
+
+T = TypeVar("T")
 
 MOST_PEOPLE = 1_000_000
 """People whose reports one machine can process in an hour or two, and keep on its disk."""
@@ -282,23 +284,20 @@ class OneMachine:
 
     def _wait_for_release(self, people: int, progress: Progress) -> Release:
         if not people:
-            hint = "" if self.series is None else ". If the round was over too early, give a longer --period"
+            hint = "" if self.series is None else ". If the round was over too early, give a longer period"
             raise DataError(
                 f"too few reports were accepted for a batch of {self.users} people: nothing is released{hint}"
             )
         progress("mixing and counting", 0.0)
-        found: list[Release] = []
 
-        def there() -> bool:
+        def whole_release() -> Release | None:
             latest = self._asked(f"{self.task.analyzer.address}/v1/tasks/{self.task.name}/releases/latest")
             release = None if latest is None else Release.from_json(json.dumps(latest))
-            if release is not None and release.estimate.people >= people:
-                found.append(release)
-            return bool(found)
+            return release if release is not None and release.estimate.people >= people else None
 
-        self._wait(there, "nothing was released", _PATIENCE + people * _SECONDS_EACH)
+        release = self._wait(whole_release, "nothing was released", _PATIENCE + people * _SECONDS_EACH)
         progress("mixing and counting", 1.0)
-        return found[0]
+        return release
 
     def _asked(self, address: str) -> Any:
         """The response of a server as JSON; None if there is none yet."""
@@ -308,13 +307,15 @@ class OneMachine:
         except (httpx.HTTPError, ValueError):
             return None
 
-    def _wait(self, true: Callable[[], bool], what: str, seconds: float) -> None:
+    def _wait(self, look: Callable[[], T | None], what: str, seconds: float) -> T:
+        """Look until there is something, while all processes run."""
         last = time.monotonic() + seconds
-        while not true():
+        while not (found := look()):
             self._processes.check()
             if time.monotonic() > last:
                 raise DataError(f"{what} within {seconds:.0f} seconds: the machine may be too busy")
             time.sleep(_CHECK_SECONDS)
+        return found
 
 
 def _cell(text: str) -> str:
