@@ -58,7 +58,7 @@ def find_tables(given: Sequence[str | os.PathLike[str]]) -> list[Path]:
             raise DataError(f"{name} is not on a file system of this machine: mount it, or copy the files first")
     tables: dict[Path, Path] = {}
     for each in given:
-        if _is_other_file(Path(each)):
+        if Path(each).is_file() and FORMATS.get(Path(each).suffix.lower()) != "parquet":
             raise DataError(f"{each} must be Parquet, with a name that ends in .parquet")
         found = find_files([each])
         if found.format != "parquet":
@@ -69,10 +69,6 @@ def find_tables(given: Sequence[str | os.PathLike[str]]) -> list[Path]:
     if not tables:
         raise DataError("files must hold at least one finished Parquet file, got none")
     return list(tables.values())
-
-
-def _is_other_file(path: Path) -> bool:
-    return path.is_file() and FORMATS.get(path.suffix.lower()) != "parquet"
 
 
 def is_unfinished(part: str) -> bool:

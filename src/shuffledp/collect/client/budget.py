@@ -205,45 +205,33 @@ def _claim_within(journal: Journal, task: Task, limit: Budget) -> Path:
 
 def _refusal(use: BudgetUse, others: Total, task: Task) -> AnswerBudgetError:
     """Return the error for an answer that does not fit, with the epsilon of a task that would."""
-    limit, delta = use.limit, task.guarantee.delta
+    limit, delta, fits = use.limit, task.guarantee.delta, None
+    over = f"over your limit of epsilon {privacy_figure(limit.epsilon)} at delta {privacy_figure(limit.delta)}"
+    begun = f"with {counted(use.unfinished, 'answer')} that a client began and did not finish"
+    before, after = share_at_most(use.before, digits=3), share_at_most(use.after, digits=3)
     if use.made:
-        return _refusal_of_ready(use)
-    fits = fitting(limit, others, delta=delta)
-    begun = f" (with {counted(use.unfinished, 'answer')} that a client began and did not finish)"
-    used = share_at_most(use.before, digits=3) + " is used" + (begun if use.unfinished else "")
-    at = f"at delta {privacy_figure(delta)} and one value per person"
-    would = (
-        f"no task with epsilon {smallest_epsilon(limit):g} or more fits {at}"
-        if fits is None
-        else f"one more task with epsilon up to {fits:g} {at} would fit"
-    )
-    after = share_at_most(use.after, digits=3)
-    total = f"and with it the total would be {after}"
-    if limit.by_results:
-        total += (
-            f"; for a limit that holds whatever noise is chosen by results, delta would be {share_at_most(use.reached)}"
+        used = f"{after} is used, {begun}" if use.unfinished else f"{after} is used"
+        text = (
+            f"a report for this task was made before and not sent, and all your answers together are {over}: {used}. "
+            "Nothing was sent; the report is kept, and a higher limit allows it"
         )
-    return AnswerBudgetError(
-        f"this answer is over your limit of epsilon {privacy_figure(limit.epsilon)} at delta "
-        f"{privacy_figure(limit.delta)}: {used}, {total}. Nothing was sent; {would}",
-        fits=fits,
-        before=use.before,
-        after=use.after,
-    )
-
-
-def _refusal_of_ready(use: BudgetUse) -> AnswerBudgetError:
-    limit = use.limit
-    begun = f", with {counted(use.unfinished, 'answer')} that a client began and did not finish"
-    return AnswerBudgetError(
-        f"a report for this task was made before and not sent, and all your answers together are over your limit of "
-        f"epsilon {privacy_figure(limit.epsilon)} at delta {privacy_figure(limit.delta)}: "
-        f"{share_at_most(use.after, digits=3)} is used{begun if use.unfinished else ''}. Nothing was sent; the report "
-        "is kept, and a higher limit allows it",
-        fits=None,
-        before=use.before,
-        after=use.after,
-    )
+    else:
+        fits = fitting(limit, others, delta=delta)
+        at = f"at delta {privacy_figure(delta)} and one value per person"
+        would = (
+            f"no task with epsilon {smallest_epsilon(limit):g} or more fits {at}"
+            if fits is None
+            else f"one more task with epsilon up to {fits:g} {at} would fit"
+        )
+        total = f"and with it the total would be {after}"
+        if limit.by_results:
+            total += (
+                "; for a limit that holds whatever noise is chosen by results, delta would be "
+                f"{share_at_most(use.reached)}"
+            )
+        used = f"{before} is used ({begun})" if use.unfinished else f"{before} is used"
+        text = f"this answer is {over}: {used}, {total}. Nothing was sent; {would}"
+    return AnswerBudgetError(text, fits=fits, before=use.before, after=use.after)
 
 
 def fitting(limit: Budget, total: Total, *, delta: float) -> float | None:
