@@ -31,7 +31,7 @@ from shuffledp.auditing.observations import SCORES, Observer, learn
 from shuffledp.errors import ParameterError
 from shuffledp.formatting import share_at_least, share_at_most
 from shuffledp.histogram.shuffle import CentralProtocol, ShuffledProtocol, shuffle
-from shuffledp.paper.pairs import Pair
+from shuffledp.paper.divergence import Pair
 from shuffledp.protocols.protocol import decoded
 from shuffledp.randomness import generator
 from shuffledp.validation import open_probability, real, whole

@@ -23,7 +23,7 @@ from shuffledp.noise import Binomial
 from shuffledp.noise.binomial import round_up_to_grid, safely_up
 from shuffledp.noise.discrete_laplace import DiscreteLaplace
 from shuffledp.noise.distribution import Window
-from shuffledp.paper.sample_size import TARGET, smallest_users
+from shuffledp.paper.support_identification import TARGET, smallest_users
 from shuffledp.protocols import BinarySum, BlanketSum
 from shuffledp.protocols.local import RandomizedResponse
 from shuffledp.validation import head_count, open_probability, target_delta, target_epsilon

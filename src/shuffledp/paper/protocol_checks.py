@@ -20,10 +20,20 @@ from numpy.typing import NDArray
 
 from shuffledp.errors import ParameterError
 from shuffledp.noise import Binomial, CompoundPoisson
-from shuffledp.paper import pairs
-from shuffledp.paper.divergence import Distribution, EnumerableProtocol
+from shuffledp.paper.divergence import (
+    NEVER,
+    ROUNDED,
+    Distribution,
+    EnumerableProtocol,
+    Pair,
+    binomial,
+    binomial_shift_delta,
+    compound_poisson,
+    exponential_above,
+    near_the_mean,
+    worse_way,
+)
 from shuffledp.paper.finite_randomizer import FiniteRandomizer, exact_delta
-from shuffledp.paper.pairs import NEVER, Pair, exponential_above, worse_way
 from shuffledp.paper.statements import PAPER, Basis, Quantity, Statement, at_most
 from shuffledp.progress import Progress, quiet
 from shuffledp.protocols import (
@@ -130,7 +140,7 @@ def privacy_check(name: str, protocol: HasGuarantee, target: Target) -> Statemen
         claimed=target.delta,
         computed=truth.delta,
         basis=truth.basis,
-        rounding=pairs.ROUNDED,
+        rounding=ROUNDED,
         epsilon=target.epsilon,
         users=target.users,
         honest=target.honest,
@@ -154,7 +164,7 @@ def _ratio(target: Target) -> Fraction:
 
 
 def _binomial_noise(probability: float, target: Target, *, moved: int) -> Truth:
-    delta = pairs.binomial_shift_delta(people=target.honest, probability=probability, moved=moved, ratio=_ratio(target))
+    delta = binomial_shift_delta(people=target.honest, probability=probability, moved=moved, ratio=_ratio(target))
     return Truth(delta)
 
 
@@ -180,14 +190,14 @@ def _sparse(protocol: SparseHistogram, target: Target) -> Truth:
 def _compound_poisson(distribution: CompoundPoisson, target: Target) -> NDArray[np.float64]:
     """The honest users' part of compound Poisson noise."""
     share = distribution.rate * target.honest / target.users
-    listed = pairs.compound_poisson(
+    listed = compound_poisson(
         share, np.array(distribution.size_weights) / sum(distribution.size_weights), most=_FARTHEST
     )
     return listed[: int(np.flatnonzero(listed > 1e-25)[-1]) + 1]
 
 
 def _public_coin(protocol: PublicCoinHistogram, target: Target) -> Truth:
-    distribution = pairs.near_the_mean(target.honest, protocol.noise.probability)
+    distribution = near_the_mean(target.honest, protocol.noise.probability)
     return _shifts(target, *[distribution] * protocol.rows)
 
 
@@ -204,7 +214,7 @@ def _hashed(protocol: HashedHistogram, target: Target) -> Truth:
     """E[(N - e^epsilon N')_+] / rate for the dummies N and N' on two graphs that share every q-th pair."""
     rate, ratio = protocol.dummies.rate * target.honest / target.users, float(_ratio(target))
     both = 1 / protocol.family.modulus
-    alone, shared = (pairs.compound_poisson(rate * part, np.ones(1), most=_FARTHEST) for part in (1 - both, both))
+    alone, shared = (compound_poisson(rate * part, np.ones(1), most=_FARTHEST) for part in (1 - both, both))
     alone, shared = (listed[: int(np.flatnonzero(listed > NEVER)[-1]) + 1] for listed in (alone, shared))
     own, other = np.arange(alone.size)[:, None], np.arange(alone.size)[None, :]
     gains = (alone @ np.maximum(own + common - ratio * (other + common), 0.0) @ alone for common in range(shared.size))
@@ -213,7 +223,7 @@ def _hashed(protocol: HashedHistogram, target: Target) -> Truth:
 
 def _from_zero(trials: int, probability: float) -> NDArray[np.float64]:
     """The binomial probabilities from 0 on, without the negligible upper tail."""
-    distribution = pairs.binomial(trials, probability)
+    distribution = binomial(trials, probability)
     return distribution[: int(np.flatnonzero(distribution > NEVER)[-1]) + 1]
 
 
@@ -224,10 +234,10 @@ def _blanket(protocol: BlanketHistogram | BlanketSum, target: Target) -> Truth:
 
 def coins_pair(users: int, flip: float) -> Pair:
     """(B, Bin(B, 1/2) + own bit) for a bit of 1 and of 0, where B ~ Bin(users - 1, 2 flip) others toss a fair coin."""
-    tossed = pairs.binomial(users - 1, 2 * flip)
+    tossed = binomial(users - 1, 2 * flip)
     one, zero = [], []
     for coins in np.flatnonzero(tossed > NEVER).tolist():
-        heads = tossed[coins] * pairs.binomial(coins, 0.5)
+        heads = tossed[coins] * binomial(coins, 0.5)
         low, high = np.append(heads, 0.0), np.append(0.0, heads)
         one.append(flip * low + (1 - flip) * high)
         zero.append((1 - flip) * low + flip * high)
@@ -267,17 +277,17 @@ def copies_pair(users: int, local_epsilon: float, *, telling: float, covered: fl
     """
     likely = 1 / (1 + math.exp(-local_epsilon))
     tell, plain = 2 * telling * (1 - likely), (1 - telling) * covered
-    copies = pairs.binomial(users - 1, tell + plain)
+    copies = binomial(users - 1, tell + plain)
     one, zero = [], []
     for number in np.flatnonzero(copies > NEVER).tolist():
-        tells = pairs.binomial(number, tell / (tell + plain)) * copies[number]
+        tells = binomial(number, tell / (tell + plain)) * copies[number]
         # telling messages, including the user's own if it is telling
         with_owns, withouts = telling * np.append(0.0, tells), (1 - telling) * np.append(tells, 0.0)
         for total in np.flatnonzero(with_owns + withouts > NEVER).tolist():
             with_own, without = with_owns[total], withouts[total]
-            coins = pairs.binomial(max(total - 1, 0), 0.5)
+            coins = binomial(max(total - 1, 0), 0.5)
             low, high = (np.append(coins, 0.0), np.append(0.0, coins)) if total else (np.ones(1), np.zeros(1))
-            others = pairs.binomial(total, 0.5)
+            others = binomial(total, 0.5)
             one.append(with_own * (likely * high + (1 - likely) * low) + without * others)
             zero.append(with_own * (likely * low + (1 - likely) * high) + without * others)
     return Pair(np.concatenate(one), np.concatenate(zero))

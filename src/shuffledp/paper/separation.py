@@ -2,7 +2,7 @@
 
 Every cell is for the same total (epsilon, delta), and for a success of at least 99/100. The success of histogram
 protocols is computed exactly, over the sample and the noise; the success of local baselines is observed
-(`sample_size.py`).
+(`local_baselines.py`).
 """
 
 from __future__ import annotations
@@ -18,10 +18,15 @@ import numpy as np
 from shuffledp.errors import ParameterError
 from shuffledp.formatting import readable
 from shuffledp.paper.bernoulli import BernoulliMean, SumProtocol, binary_sum, blanket_sum, central_sum, local_sum
-from shuffledp.paper.local_baselines import LocalBaseline, LocalChasing, LocalJumping, LocalSupport
-from shuffledp.paper.pointer_chasing import PointerChasing
-from shuffledp.paper.pointer_jumping import PointerJumping
-from shuffledp.paper.sample_size import CONFIDENCE, measured_users
+from shuffledp.paper.local_baselines import (
+    CONFIDENCE,
+    LocalBaseline,
+    LocalChasing,
+    LocalJumping,
+    LocalSupport,
+    measured_users,
+)
+from shuffledp.paper.pointers import PointerChasing, PointerJumping
 from shuffledp.paper.support_identification import SupportIdentification
 from shuffledp.progress import Progress, quiet
 from shuffledp.protocols import BinarySum, BlanketSum, Histogram, SparseHistogram

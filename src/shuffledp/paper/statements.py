@@ -16,11 +16,10 @@ from itertools import product
 from shuffledp.accounting import theorems
 from shuffledp.accounting.theorems import binomial_lemma, corollary, smooth_delta
 from shuffledp.paper import SupportIdentification
+from shuffledp.paper.divergence import ROUNDED, Pair, near_the_mean, worse_way
 from shuffledp.paper.finite_randomizer import FiniteRandomizer
 from shuffledp.paper.gap import Gap
-from shuffledp.paper.local_simulation import FiniteProtocol, to_local
-from shuffledp.paper.pairs import ROUNDED, Pair, near_the_mean, worse_way
-from shuffledp.paper.pure_privacy import opposite_bits, response, shuffler_removal
+from shuffledp.paper.pure_privacy import FiniteProtocol, opposite_bits, response, shuffler_removal, to_local
 from shuffledp.protocols import BinarySum, Histogram
 from shuffledp.protocols.local import HadamardResponse, RandomizedResponse, UnaryEncoding
 

@@ -29,10 +29,12 @@ from shuffledp.errors import DataError, ParameterError, TooFewUsersError
 from shuffledp.estimators.base import Truncating
 from shuffledp.histogram.estimate import Estimate
 from shuffledp.histogram.tally import Tally
-from shuffledp.paper.sample_size import TARGET, smallest_users
 from shuffledp.protocols.protocol import HistogramProtocol
 from shuffledp.randomness import generator
-from shuffledp.validation import head_count, open_probability, target_delta, target_epsilon, whole
+from shuffledp.validation import MOST_USERS, head_count, open_probability, target_delta, target_epsilon, whole
+
+TARGET = 0.99
+"""The probability of success in the paper's problems."""
 
 _LOG_TAIL = 60 * math.log(2)
 """Each tail of a Poisson distribution is cut off where Bernstein's bound is 2^-60: counts outside are taken as not
@@ -182,6 +184,23 @@ class SupportIdentification:
             least=theorems.theorem_users(epsilon=epsilon, delta=delta),
             target=1 - _HALF_RISK,
         )
+
+
+def smallest_users(success: Callable[[int], float], *, least: int = 1, target: float = TARGET) -> int:
+    """The number n >= least with success(n) >= target > success(n - 1) that doubling and bisection finds.
+
+    Success grows with n except for ripples (noise distributions and thresholds are whole numbers), where several n can
+    have this property.
+    """
+    low, high = whole("least", least) - 1, least
+    while success(high) < target:
+        if high >= MOST_USERS:
+            raise ParameterError(f"no number of people up to {MOST_USERS:g} reaches a success of {target:g}")
+        low, high = high, min(2 * high, MOST_USERS)
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (low, middle) if success(middle) >= target else (middle, high)
+    return high
 
 
 def report_chance(protocol: HistogramProtocol) -> ReportChance:
