@@ -19,8 +19,20 @@ from shuffledp.accounting.curve import REPLACE_ONE, Curve, privacy_figure
 from shuffledp.errors import BudgetError, DataError, ParameterError
 from shuffledp.formatting import ShortRepr, epsilon_delta, share_at_most
 from shuffledp.ledger import store
-from shuffledp.ledger.budget import Budget, Make, Standing, largest_that_fits, smallest_epsilon, stand
-from shuffledp.ledger.entry import ELSEWHERE, LedgerEntry, described, parameters_of, remade, stated_guarantee
+from shuffledp.ledger.budget import (
+    ELSEWHERE,
+    Budget,
+    LedgerEntry,
+    Make,
+    Standing,
+    described,
+    largest_that_fits,
+    parameters_of,
+    remade,
+    smallest_epsilon,
+    stand,
+    stated_guarantee,
+)
 from shuffledp.protocols.catalogue import Entry
 from shuffledp.protocols.protocol import HistogramProtocol
 from shuffledp.protocols.target import Target

@@ -18,8 +18,7 @@ from urllib.parse import quote
 
 from shuffledp import __version__
 from shuffledp.errors import DataError, ParameterError
-from shuffledp.ledger.budget import Budget
-from shuffledp.ledger.entry import LedgerEntry
+from shuffledp.ledger.budget import Budget, LedgerEntry
 
 SCHEMA = 1
 """Version of the file format; this code cannot read larger ones."""

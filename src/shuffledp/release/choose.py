@@ -8,18 +8,20 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
+from shuffledp.data.people import People
 from shuffledp.errors import ParameterError, TooFewUsersError
 from shuffledp.estimators.hashed_values import MOST_VALUES
 from shuffledp.formatting import ShortRepr
 from shuffledp.progress import Progress, quiet
 from shuffledp.protocols.catalogue import CATALOGUE, Entry, Model
-from shuffledp.protocols.protocol import HistogramProtocol, TrustName
+from shuffledp.protocols.protocol import EstimatorName, HistogramProtocol, ReleaseName, TrustName
 from shuffledp.protocols.ranges import Ranges
 from shuffledp.protocols.target import Target
 from shuffledp.release.plan_rows import (
     FEWER,
+    PRACTICAL_MESSAGES,
     PlanRow,
     Problem,
     Reason,
@@ -29,10 +31,7 @@ from shuffledp.release.plan_rows import (
     or_fewer,
     recommend,
 )
-from shuffledp.validation import failure_probability, one_of
-
-if TYPE_CHECKING:
-    from shuffledp.release.spec import PrivacySpec
+from shuffledp.validation import failure_probability, one_of, target_delta, target_epsilon
 
 _MOST_CELLS, _LEAST_EPSILON = 4096, 0.5
 """Beyond these, the error of a curator's ranges takes seconds to compute: with more values because of the tree, with a
@@ -47,6 +46,55 @@ def check_trust(trust: TrustName, *, messages: bool = False) -> None:
         raise ParameterError(
             "messages must be False with trust='curator', since the curator is given the values and there are no "
             "messages: leave out trust or messages"
+        )
+
+
+MOST_DELTA = 0.01
+"""The largest delta of a release of local data, and by default of a task that a client accepts."""
+
+
+def check_delta(asked: PrivacySpec) -> None:
+    """Refuse a delta above the limit for local data; tasks above it are refused by clients."""
+    if asked.delta > MOST_DELTA:
+        raise ParameterError(
+            f"delta must be at most {MOST_DELTA:g}, got {asked.delta:g}: with this probability a person may have no "
+            "protection at all. Choose it well below 1 / people, such as 1e-6"
+        )
+
+
+@dataclass(frozen=True, kw_only=True)
+class PrivacySpec:
+    """The guarantee of a release, the trusted party, and the protocol if it is not left to the planner.
+
+    With `messages`, all messages are made, shuffled and counted instead of sampling their counts.
+    """
+
+    epsilon: float
+    delta: float
+    trust: TrustName = "shuffler"
+    protocol: ReleaseName | None = None
+    estimator: EstimatorName | None = None
+    messages: bool = False
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "epsilon", target_epsilon(self.epsilon))
+        object.__setattr__(self, "delta", target_delta(self.delta))
+        check_trust(self.trust, messages=self.messages)
+
+    @property
+    def most_messages(self) -> float:
+        """The most messages per person of a practical protocol; infinite if no messages are made."""
+        return PRACTICAL_MESSAGES if self.messages else math.inf
+
+    def target(self, people: People, *, users: int) -> Target:
+        """Return the target of a protocol for these people."""
+        return Target(
+            users=users,
+            bins=people.domain.size,
+            epsilon=self.epsilon,
+            delta=self.delta,
+            values_per_person=people.source.bins_per_person,
+            padding_bins=people.padding_bins,
         )
 
 

@@ -30,12 +30,12 @@ from shuffledp.progress import Progress, quiet
 from shuffledp.protocols.catalogue import CATALOGUE
 from shuffledp.protocols.free_text import FreeText, LocalMessages
 from shuffledp.protocols.text_codes import TextChoices
-from shuffledp.release.evaluate import evaluate as evaluated
+from shuffledp.release.choose import PrivacySpec, check_delta
 from shuffledp.release.limits import cautions, released_error, released_limit
 from shuffledp.release.notes import Note, NoteKind, notes_on_rows
 from shuffledp.release.release import Release
 from shuffledp.release.simulate import checked_trials
-from shuffledp.release.spec import PrivacySpec, check_delta
+from shuffledp.release.simulate import evaluate as evaluated
 from shuffledp.validation import failure_probability, whole
 
 ENTRY = CATALOGUE["hashed"]

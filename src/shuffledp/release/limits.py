@@ -3,12 +3,19 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
+from dataclasses import replace
 from enum import StrEnum
+from typing import Any
+
+import numpy as np
 
 from shuffledp.data.bins import Possible
+from shuffledp.histogram.domain import Domain
 from shuffledp.histogram.edges import Edges
 from shuffledp.histogram.estimate import Estimate
+from shuffledp.histogram.facts import RISK, Detection
+from shuffledp.histogram.intervals import Intervals
 from shuffledp.histogram.labels import Absent
 from shuffledp.histogram.periods import Periods
 from shuffledp.protocols.protocol import HistogramProtocol
@@ -72,3 +79,42 @@ def cautions(*, users: int, delta: float, error: float = 0.0) -> tuple[Caution, 
     """Return the cautions for a question, or for a release whose error is known."""
     found = {Caution.LARGE_DELTA: delta > 1 / users, Caution.LARGE_ERROR: error > USELESS_SHARE * users}
     return tuple(caution for caution, applies in found.items() if applies)
+
+
+MOST_ROWS = 100_000
+"""The most values that are all reported: a release of them has 20 MB."""
+
+
+def standing_out(
+    estimate: Estimate,
+    protocol: HistogramProtocol,
+    *,
+    always: Collection[Any] = (),
+    most_rows: int = MOST_ROWS,
+    risk: float = RISK,
+) -> Estimate:
+    """Return an estimate of the values that stand out, if all of them would be more than `most_rows`.
+
+    Labels in `always` are kept whatever their estimate is.
+    """
+    if len(estimate) <= most_rows or not estimate.reports_all:
+        return estimate
+    threshold = protocol.error(risk).simultaneous
+    labels = estimate.labels
+    kept = estimate.counts > threshold
+    kept |= np.fromiter((label in always for label in labels.tolist()), dtype=bool, count=labels.size)
+    limit = math.floor(threshold + protocol.error(estimate.beta).per_bin) + 1
+
+    def cut(intervals: Intervals) -> Intervals:
+        most = int(intervals.high[~kept].max(initial=0))
+        return Intervals(intervals.low[kept], intervals.high[kept], unreported_high=most)
+
+    return replace(
+        estimate,
+        symbols=labels[kept],
+        domain=Domain.implicit(estimate.bins),
+        counts=estimate.counts[kept],
+        per_bin=cut(estimate.per_bin),
+        simultaneous=cut(estimate.simultaneous),
+        detection=Detection(limit=limit, risk=risk, candidates=(estimate.bins,)),
+    )

@@ -9,7 +9,7 @@ from __future__ import annotations
 import inspect
 import warnings
 from collections.abc import Hashable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -26,13 +26,34 @@ from shuffledp.ledger import Ledger, Spending
 from shuffledp.progress import Progress, quiet
 from shuffledp.protocols.protocol import EngineName, EstimatorName, ReleaseName, TrustName
 from shuffledp.protocols.ranges import Ranges
-from shuffledp.release.choose import choose, curator_error, curator_range_error
-from shuffledp.release.evaluate import evaluate as evaluated
+from shuffledp.release.choose import PrivacySpec, check_delta, choose, curator_error, curator_range_error
 from shuffledp.release.limits import cautions, mostly_missing, released_limit
 from shuffledp.release.notes import notes_on, question
-from shuffledp.release.ranges import check_alone, choose_ranges, in_units, needs_order
+from shuffledp.release.ranges import check_alone, checked_shares, choose_ranges, in_units, needs_order
 from shuffledp.release.release import Release
-from shuffledp.release.spec import Presentation, PrivacySpec, check_delta
+from shuffledp.release.simulate import evaluate as evaluated
+from shuffledp.validation import failure_probability
+
+
+@dataclass(frozen=True, kw_only=True)
+class Presentation:
+    """What a release shows.
+
+    Estimates have intervals at confidence 1 - `beta`, and are adjusted to possible numbers if `consistent`. `ranges` or
+    `quantiles` add the distribution function, and `evaluate` the true errors.
+    """
+
+    beta: float = 0.05
+    consistent: bool = False
+    ranges: bool = False
+    quantiles: Sequence[float] | None = None
+    evaluate: bool = False
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "beta", failure_probability(self.beta))
+        if self.quantiles is not None:
+            object.__setattr__(self, "quantiles", checked_shares(self.quantiles))
+            object.__setattr__(self, "ranges", True)
 
 
 def private_histogram(
