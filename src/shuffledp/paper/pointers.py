@@ -1,8 +1,6 @@
-"""Pointer chasing, PC(k, l) (Balcer and Cheu, section 3.3, after Joseph, Mao and Roth 2019).
+"""Pointer chasing and pointer jumping (Balcer and Cheu, section 3.3): people hold few of very many possible values.
 
-Each person holds (1, a) or (2, b), each with probability 1/2, where a and b are permutations of 1 .. l. The task is to
-find the k-th number of the sequence a_1, b_(a_1), a_(b_(a_1)), ... There are 2 l! possible values, of which only two
-occur. A protocol that finds both solves the problem for any l.
+A protocol that finds their values solves both problems for any size.
 """
 
 from __future__ import annotations
@@ -54,7 +52,11 @@ class PointerInstance:
 
 @dataclass(frozen=True, kw_only=True)
 class PointerChasing:
-    """PC(k, l): `steps` is k, `length` is l."""
+    """PC(k, l), after Joseph, Mao and Roth 2019: `steps` is k, `length` is l.
+
+    Each person holds (1, a) or (2, b), each with probability 1/2, where a and b are permutations of 1 .. l. The task is
+    to find the k-th number of the sequence a_1, b_(a_1), a_(b_(a_1)), ... Only two of 2 l! possible values occur.
+    """
 
     steps: int
     length: int
@@ -181,7 +183,7 @@ _MOST_LISTED = 4096
 _MOST_SIZE_BITS = 4096
 """The most bits of a number of values that is computed exactly; larger ones count as 2^4096."""
 _FROM_LEVELS: Any = None
-"""The default of `branching`, which stands for h^4 and depends on `levels`."""
+"""The default of `branching` stands for h^4, as in the lower bound for the local model."""
 
 
 @dataclass(frozen=True)
@@ -207,17 +209,18 @@ class Level:
 
     @property
     def item(self) -> tuple[int, Any]:
-        """The value of a person with this level: all labels if they can be listed, else the key that determines
-        them.
-        """
+        """The value of a person with this level: all labels if they can be listed, else the key."""
         listed = self.nodes <= _MOST_LISTED
         return self.depth, tuple(map(self.label, range(self.nodes))) if listed else self.key
 
 
 @dataclass(frozen=True, kw_only=True)
 class PointerJumping:
-    """The problem MPJ(s, h): `levels` is h and `branching` is s, by default h^4 as in the lower bound for the local
-    model.
+    """MPJ(s, h), after Joseph, Mao, Neel and Roth 2019: `levels` is h, `branching` is s, by default h^4.
+
+    In a complete s-ary tree every node of the levels 1 .. h has a label in 0 .. s - 1, the child at which the path from
+    the root continues. A person holds the labels of one whole level, a uniformly random one of the h. The task is to
+    find the path. Level i has s^(i - 1) nodes, far too many to list, so labels are computed on demand from a key.
     """
 
     levels: int
@@ -232,8 +235,7 @@ class PointerJumping:
     def bins(self) -> int:
         """The number of possible values, s^(s^0) + ... + s^(s^(h - 1)); 2^4096 stands for anything larger.
 
-        The exact size does not matter: a protocol's behaviour in occupied bins does not depend on the number of empty
-        ones.
+        A protocol's behaviour in occupied bins does not depend on the number of empty ones.
         """
         if self.branching == 1:
             return self.levels
