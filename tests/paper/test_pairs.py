@@ -17,7 +17,7 @@ from shuffledp.paper.divergence import (
     exponential_below,
     worse_way,
 )
-from shuffledp.paper.finite_randomizer import shifted_delta
+from tests.oracles.exact import shifted_delta
 
 RATIO = Fraction(3, 2)
 

@@ -11,9 +11,7 @@ left end.
 vector of counts, written as the digits of one whole number, so that joining two multisets adds the numbers. Weights are
 whole numbers over one common denominator per user. The other users' values form a multiset too, walked as a tree.
 
-`shuffled_distribution`, `exact_delta` and the other functions at the end follow the definitions of section 2 literally,
-in fractions and for a few users. They use no closed form of `accounting`; `ratio` = e^epsilon keeps everything
-rational.
+No closed form of `accounting` is used; `ratio` = e^epsilon keeps everything rational.
 """
 
 from __future__ import annotations
@@ -294,37 +292,7 @@ def _below(limit: int, rng: np.random.Generator) -> int:
             return number
 
 
-def shuffled_distribution(randomizer_distributions: Iterable[Distribution]) -> dict[Messages, Fraction]:
-    """The distribution of the shuffler's output, the multiset union of all messages, from one distribution per
-    person.
-    """
-    together: dict[Messages, Fraction] = {(): Fraction(1)}
-    for distribution in randomizer_distributions:
-        extended: dict[Messages, Fraction] = {}
-        for sent_before, probability in together.items():
-            for messages, chance in distribution.items():
-                key = tuple(sorted(sent_before + messages))
-                extended[key] = extended.get(key, Fraction(0)) + probability * chance
-        together = extended
-    return together
-
-
 def exact_delta(distribution: Distribution, other: Distribution, *, ratio: Fraction) -> Fraction:
     """Sum over outcomes of [P(o) - ratio * Q(o)]_+."""
     zero = Fraction(0)
     return sum((max(zero, p - ratio * other.get(outcome, zero)) for outcome, p in distribution.items()), zero)
-
-
-def worst_delta(protocol: EnumerableProtocol, *, users: int, values: Iterable[int], ratio: Fraction) -> WorstCase:
-    """delta(ln ratio) of a protocol's shuffled messages: the maximum over all neighbouring datasets."""
-    return FiniteRandomizer.of(protocol, values).shuffled_delta(users=users, ratio=ratio)
-
-
-def shifted_delta(distributions: Sequence[Distribution], shifts: Sequence[int], *, ratio: Fraction) -> Fraction:
-    """The delta(ln ratio) of independent integer distributions against the same distributions shifted, by outcome."""
-    joint: dict[tuple[int, ...], Fraction] = {(): Fraction(1)}
-    moved: dict[tuple[int, ...], Fraction] = {(): Fraction(1)}
-    for distribution, shift in zip(distributions, shifts, strict=True):
-        joint = {(*k, j): p * q for k, p in joint.items() for j, q in distribution.items()}
-        moved = {(*k, j + shift): p * q for k, p in moved.items() for j, q in distribution.items()}
-    return exact_delta(joint, moved, ratio=ratio)

@@ -11,7 +11,7 @@ A small hole A_2 makes epsilon arbitrarily small, so the smallest epsilon is com
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
@@ -100,8 +100,8 @@ class Gap:
     def floor(self) -> float:
         """The supremum over z > 0 of |ln(A(z) / B(z))|, a lower bound on epsilon for every n (see `pure_privacy`)."""
         z = np.exp(np.linspace(-40, 40, 8001))  # beyond, the ratio is A_0 / B_0 or A_4 / B_4 to float precision
-        ratios = np.polyval(_floats(self.zero)[::-1], z) / np.polyval(_floats(self.one)[::-1], z)
-        return float(np.abs(np.log(ratios)).max())
+        zero, one = (np.polyval([float(p) for p in reversed(ones)], z) for ones in (self.zero, self.one))
+        return float(np.abs(np.log(zero / one)).max())
 
 
 def best_gap(*, users: int, hole: Fraction, rng: np.random.Generator | None = None, restarts: int = 12) -> Gap:
@@ -201,12 +201,3 @@ def log_ratios(zero: NDArray[np.float64], one: NDArray[np.float64], *, users: in
     logs = np.log(np.maximum(outputs, np.finfo(np.float64).tiny))
     ratios: NDArray[np.float64] = np.diff(logs, axis=0).ravel()
     return ratios
-
-
-def largest_log_ratio(zero: NDArray[np.float64], one: NDArray[np.float64], *, users: int) -> float:
-    """Epsilon in floats."""
-    return float(np.abs(log_ratios(zero, one, users=users)).max())
-
-
-def _floats(distribution: Sequence[Fraction]) -> list[float]:
-    return [float(p) for p in distribution]

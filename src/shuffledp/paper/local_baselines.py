@@ -2,7 +2,7 @@
 
 Every person sends one message that is epsilon-private by itself, by Hadamard response or by randomized response,
 whichever has the smaller variance. Values are independent, so the messages of a group are sampled from one multinomial
-distribution. `run_messages` makes them one by one and has the same distribution.
+distribution.
 """
 
 from __future__ import annotations
@@ -99,20 +99,6 @@ class LocalChasing:
         others = draw_sent(self.oracle, elsewhere, self.users - at_start, rng) if length > 1 else 0
         return self._first(sent + others) == start and self._second(sent) == target
 
-    def run_messages(self, rng: np.random.Generator) -> bool:
-        """One trial in which every message is made."""
-        instance = self.problem.draw(rng=rng)
-        positions = rng.integers(0, self.problem.length, size=self.users)
-        values = np.where(
-            rng.random(self.users) < 0.5,
-            instance.first[0] - 1,
-            self.problem.length + np.array(instance.second)[positions] - 1,
-        )
-        messages = self.oracle.randomize(values, rng=rng)
-        start = self._first(np.bincount(messages, minlength=self.oracle.symbols))
-        there = np.bincount(messages[positions == start], minlength=self.oracle.symbols)
-        return start == instance.first[0] - 1 and self._second(there) + 1 == self.problem.answer(instance)
-
     def _first(self, sent: NDArray[np.int64]) -> int:
         return int(np.argmax(self.oracle.supports_of(sent)[: self.problem.length]))
 
@@ -163,18 +149,6 @@ class LocalJumping:
                 return False
         return True
 
-    def run_messages(self, rng: np.random.Generator) -> bool:
-        """One trial in which every message is made."""
-        instance, node, branching = self.problem.draw(rng=rng), 0, self.problem.branching
-        path = []
-        for level in instance:
-            holds = rng.integers(1, self.problem.levels + 1, size=self.round_users)
-            values = np.where(holds == level.depth, level.label(node), branching)
-            messages = self.oracle.randomize(values, rng=rng)
-            path.append(self._label(np.bincount(messages, minlength=self.oracle.symbols)))
-            node = node * branching + path[-1]
-        return tuple(path) == self.problem.answer(instance)
-
     def _label(self, sent: NDArray[np.int64]) -> int:
         return int(np.argmax(self.oracle.supports_of(sent)[: self.problem.branching]))
 
@@ -206,12 +180,6 @@ class LocalSupport:
         shares = np.zeros(self.problem.bins)
         shares[support] = 1 / support.size
         return self._finds(support, draw_sent(self.oracle, shares, self.users, rng))
-
-    def run_messages(self, rng: np.random.Generator) -> bool:
-        """One trial in which every message is made."""
-        support = np.array(self.problem.draw(rng=rng))
-        messages = self.oracle.randomize(rng.choice(support, size=self.users), rng=rng)
-        return self._finds(support, np.bincount(messages, minlength=self.oracle.symbols))
 
     def _finds(self, support: NDArray[np.int64], sent: NDArray[np.int64]) -> bool:
         largest = np.argsort(-self.oracle.supports_of(sent), kind="stable")[: support.size]
