@@ -1,6 +1,7 @@
-"""Exact divergence of two finite distributions: the ratio e^epsilon for a given delta, and the reverse.
+"""Divergence of two listed distributions by definition: the sums that a privacy curve computes without its grids.
 
-Distributions are tables from outcomes to whole weights over one common total, so nothing is rounded.
+Tables have whole weights over one common total, so nothing is rounded. A `Pair` of arrays is summed in floats, with an
+error far below `ROUNDED`.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ def exact_fraction(name: str, value: Any) -> Fraction:
 
 
 def allowed_delta(value: Any) -> Fraction:
-    """Return a delta in [0, 1)."""
+    """Return a delta from 0 to below 1."""
     delta = exact_fraction("delta", value)
     if not 0 <= delta < 1:
         raise ParameterError(f"delta must lie in [0, 1), got {float(delta):g}")
@@ -45,10 +46,9 @@ def exact_ratio(value: Any) -> Fraction:
 
 
 Messages = tuple[Any, ...]
-"""A multiset of messages, as a sorted tuple."""
+"""A multiset, as a sorted tuple."""
 
 Distribution = Mapping[Any, Fraction]
-"""A map from outcomes to probabilities."""
 
 
 @runtime_checkable
@@ -111,12 +111,7 @@ def logarithm_above(ratio: Fraction) -> float:
 def excess(first: Weights, second: Weights, *, ratio: Fraction) -> int:
     """Sum over outcomes of [denominator(ratio) * P(o) - numerator(ratio) * Q(o)]_+, in weights."""
     top, bottom = ratio.numerator, ratio.denominator
-    total = 0
-    for outcome, weight in first.items():
-        over = bottom * weight - top * second.get(outcome, 0)
-        if over > 0:
-            total += over
-    return total
+    return sum(max(0, bottom * weight - top * second.get(outcome, 0)) for outcome, weight in first.items())
 
 
 def delta_of_ratio(first: Weights, second: Weights, *, ratio: Fraction, total: int) -> Fraction:
@@ -147,9 +142,7 @@ def needed_ratio(first: Weights, second: Weights, *, delta: Fraction, total: int
 
 
 def _odds(weight: int, other: int) -> tuple[bool, Fraction]:
-    """A sort key for weight / other; outcomes that are impossible under the other distribution have the largest
-    ratio.
-    """
+    """A sort key for weight / other, which is largest for outcomes that are impossible under the other distribution."""
     return (True, Fraction(0)) if not other else (False, Fraction(weight, other))
 
 
@@ -159,8 +152,7 @@ and the probabilities, from logarithms of factorials, 1e-11.
 """
 
 _TERMS = 40
-"""The number of terms of the exponential series: the rest is far below the precision of a float."""
-
+"""Of the exponential series: the rest is far below the precision of a float."""
 
 NEVER = 1e-40
 """A negligible probability."""
@@ -185,7 +177,7 @@ class Pair:
 
     @classmethod
     def shifted(cls, distribution: NDArray[np.float64], by: int) -> Pair:
-        """A distribution on 0, 1, ... (or from any number on) against the same distribution moved up or down by 1."""
+        """A distribution from some number on against the same distribution moved up or down by 1."""
         still, moved = np.append(distribution, 0.0), np.append(0.0, distribution)
         return cls(still, moved) if by > 0 else cls(moved, still)
 
@@ -203,9 +195,7 @@ class Pair:
         return math.fsum(np.maximum(self.one - ratio * self.other, 0.0).tolist())
 
     def delta_beside(self, other: Pair, ratio: float) -> float:
-        """The same for two independent pairs, without listing all outcomes: the second pair is sorted by likelihood
-        ratio.
-        """
+        """The same for two independent pairs, the second sorted by likelihood ratio, without listing all outcomes."""
         with np.errstate(divide="ignore", invalid="ignore"):
             order = np.argsort(-(other.one / other.other))
             odds = (other.one / other.other)[order]
@@ -229,8 +219,7 @@ def worse_way(pairs: list[Pair], ratio: float) -> float:
 def binomial_shift_delta(*, people: int, probability: float, moved: int, ratio: Fraction) -> Fraction:
     """The delta of one or two coordinates with noise Bin(people, probability) that move by one in opposite directions.
 
-    The larger one of both directions, in whole numbers. For the dyadic probabilities that can be sampled nothing is
-    rounded.
+    For the dyadic probabilities that can be sampled nothing is rounded.
     """
     chance = Fraction(probability)
     heads, tails = chance.numerator, chance.denominator - chance.numerator
@@ -262,10 +251,7 @@ def near_the_mean(trials: int, probability: float) -> NDArray[np.float64]:
 
 
 def compound_poisson(rate: float, sizes: NDArray[np.float64], *, most: int) -> NDArray[np.float64]:
-    """The probabilities of 0 .. most for clusters of 1, 2, ... with these chances, summed over the number of clusters.
-
-    `most` must be large enough that the mass beyond is negligible.
-    """
+    """The probabilities of 0 .. most, beyond which the mass must be negligible, for clusters of 1, 2, ... people."""
     size = np.append(0.0, sizes)
     distribution, power, weight = np.zeros(most + 1), np.zeros(most + 1), math.exp(-rate)
     power[0] = 1.0

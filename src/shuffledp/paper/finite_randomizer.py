@@ -7,10 +7,6 @@ Adding another user's messages is post-processing, so for every randomizer and e
 For a single message and delta = 0 all are equal (Claim 4.2 of the paper); `pure_privacy.generating_ratio` bounds the
 left end.
 
-`Multisets` lists all neighbouring datasets of a shuffled protocol. The shuffler's output is a multiset of messages: a
-vector of counts, written as the digits of one whole number, so that joining two multisets adds the numbers. Weights are
-whole numbers over one common denominator per user. The other users' values form a multiset too, walked as a tree.
-
 No closed form of `accounting` is used; `ratio` = e^epsilon keeps everything rational.
 """
 
@@ -57,7 +53,12 @@ class Neighbours(NamedTuple):
 
 
 class Multisets:
-    """The distributions of the joined messages of `users` people; row v of `rows` is the distribution given value v."""
+    """The distributions of the joined messages of `users` people; row v of `rows` is the distribution given value v.
+
+    A multiset is a vector of counts, written as the digits of one whole number, so that joining two multisets adds the
+    numbers. Weights are whole numbers over one common denominator per user. The other users' values form a multiset
+    too, walked as a tree.
+    """
 
     def __init__(self, rows: Sequence[Mapping[tuple[Any, ...], Fraction]], symbols: Sequence[Hashable], users: int):
         self.users = users
@@ -76,7 +77,7 @@ class Multisets:
 
     @property
     def total(self) -> int:
-        """The sum of the weights of a distribution of all users."""
+        """The sum of the weights of all users' distribution."""
         return int(self._denominator**self.users)
 
     def messages(self, code: int) -> tuple[Any, ...]:
@@ -114,7 +115,6 @@ class Multisets:
             yield from self._walk((*others, row), self._with(distribution, row))
 
     def _with(self, distribution: Mapping[int, int], row: int) -> dict[int, int]:
-        """The distribution with the messages of one more person."""
         joined: dict[int, int] = {}
         for messages, chance in self._rows[row].items():
             for code, weight in distribution.items():
@@ -127,9 +127,7 @@ _UNKNOWN = "a value is not in the randomizer's table"
 
 @dataclass(frozen=True)
 class FiniteRandomizer:
-    """A table from each possible value to the distribution of its messages: {tuple of messages in the order sent:
-    Fraction}.
-    """
+    """A table {value: {tuple of messages in the order sent: Fraction}}."""
 
     table: Mapping[Any, Distribution]
 
@@ -148,7 +146,7 @@ class FiniteRandomizer:
 
     @classmethod
     def of(cls, protocol: EnumerableProtocol, values: Iterable[Any]) -> Self:
-        """Return the table of a protocol that gives the distribution of its messages."""
+        """Return the table of a protocol."""
         return cls({value: protocol.randomizer_distribution(value) for value in values})
 
     @classmethod
@@ -191,7 +189,7 @@ class FiniteRandomizer:
         return FiniteRandomizer(rows)
 
     def privacy(self, *, delta: Fraction = Fraction(0)) -> ExactPrivacy:
-        """The exact local privacy: of one person's messages in the order sent."""
+        """The exact privacy of one person's messages in the order sent."""
         return self._as_one_message().shuffled_privacy(users=1, delta=delta)
 
     def delta(self, *, ratio: Fraction) -> WorstCase:
@@ -265,7 +263,6 @@ class FiniteRandomizer:
         return sent
 
     def _as_one_message(self) -> FiniteRandomizer:
-        """All messages of a person, with their order, as one message."""
         return FiniteRandomizer.single(self.table)
 
     def _multisets(self, users: int) -> Multisets:

@@ -28,33 +28,29 @@ from shuffledp.validation import whole
 
 MESSAGES = 4
 _GRID = 1 << 30
-"""The denominator of the fractions to which the result of a search is rounded."""
+"""The denominator of the result of a search."""
 _LARGEST_HOLE = 1 - Fraction(1, 1 << 20)
 """The largest hole; the remaining probability must be many steps of the grid."""
 
 _SYMMETRIC = np.array([[1.0, 0.0], [1.0, 0.0], [0.0, 0.0], [0.0, 1.0], [0.0, 1.0], [0.0, 0.0]])
-"""The free numbers of symmetric distributions, one for each input: the odds of one or three ones against none or
-four.
-"""
+"""The free numbers of symmetric distributions: for each input, the odds of one or three ones against none or four."""
 _STARTS = tuple(product((-2.0, 0.0, 2.0), repeat=2))
 """Starts of the search, logarithms of odds of 1 : 7, 1 : 1 and 7 : 1 for each input: none alone always finds the
 best.
 """
 _FINE = tuple(product(np.linspace(-3, 3, 21).tolist(), repeat=2))
-"""A grid of odds of up to 1 : 20. Its best point is one more start, for small holes whose minimum is hard to find."""
+"""Odds of up to 1 : 20, the best of which are one more start, for small holes whose minimum is hard to find."""
 _DISTANCES = (0.5, 0.05, 0.005)
 """Distances from the best symmetric distributions at which searches start: other minima are near and far."""
 _PRECISION = 1e-12
-"""The tolerance relative to epsilon at the start: far below the change of about 1e-9 by rounding to the grid."""
+"""Relative to epsilon at the start: far below the change of about 1e-9 by rounding to the grid."""
 _MOST_STEPS = 300
-"""The most steps; observed searches end within 132."""
+"""Observed searches end within 132."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Gap:
-    """The distributions of the number of ones for input 0 and input 1; vectors with the same number are equally
-    likely.
-    """
+    """The distributions of the number of ones for either input; vectors with the same number are equally likely."""
 
     zero: tuple[Fraction, ...]
     one: tuple[Fraction, ...]
@@ -107,9 +103,9 @@ class Gap:
 def best_gap(*, users: int, hole: Fraction, rng: np.random.Generator | None = None, restarts: int = 12) -> Gap:
     """Search for the probabilities with the smallest epsilon for n people and a given hole.
 
-    The search starts from the best distributions that are symmetric under exchanging zeros and ones, and then leaves
-    symmetry, which is better for some n. It works in floats; the result is rounded to fractions, whose epsilon is
-    exact. That epsilon is attained, but a smaller one is not excluded.
+    The search starts from the best distributions that are symmetric under exchanging zeros and ones; others are better
+    for some n. It works in floats, and the result is rounded to fractions. Their epsilon is exact, but a smaller one is
+    not excluded.
     """
     users = whole("users", users, minimum=2)
     hole = exact_fraction("hole", hole)
@@ -136,11 +132,10 @@ def best_gap(*, users: int, hole: Fraction, rng: np.random.Generator | None = No
 def _smallest_largest(
     numbers: Callable[[NDArray[np.float64]], NDArray[np.float64]], start: NDArray[np.float64]
 ) -> NDArray[np.float64]:
-    """The point near the start where the largest absolute value of smooth numbers is smallest; never worse than the
-    start.
+    """The point near the start, or the start, where the largest absolute value of smooth numbers is smallest.
 
-    The largest of them has kinks. So one more variable, t, is minimized under -t <= number <= t for all of them, which
-    is a smooth problem. It is scaled so that t is 1 at the start.
+    The largest of them has kinks. So one more variable, t, which is scaled to 1 at the start, is minimized under
+    -t <= number <= t for all of them: a smooth problem.
     """
     from scipy.optimize import minimize
 
@@ -173,14 +168,13 @@ def _distributions(logits: NDArray[np.float64], hole: float) -> tuple[NDArray[np
 
 
 def _shares(logits: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Probabilities proportional to e^logit; the largest is divided out, so that none overflows."""
-    weights = np.exp(logits - logits.max())
+    weights = np.exp(logits - logits.max())  # so that none overflows
     shares: NDArray[np.float64] = weights / weights.sum()
     return shares
 
 
 def _on_grid(distribution: NDArray[np.float64], total: Fraction, *, middle: Fraction) -> tuple[Fraction, ...]:
-    """The distribution in fractions with exactly the given total beside the middle, which is kept."""
+    """The distribution in fractions, with exactly the given total beside the middle."""
     rounded = [Fraction(max(1, round(p * _GRID)), _GRID) for p in np.delete(distribution, 2).tolist()]
     largest = max(range(len(rounded)), key=lambda at: (rounded[at], at))
     rounded[largest] += total - sum(rounded)
@@ -190,8 +184,8 @@ def _on_grid(distribution: NDArray[np.float64], total: Fraction, *, middle: Frac
 def log_ratios(zero: NDArray[np.float64], one: NDArray[np.float64], *, users: int) -> NDArray[np.float64]:
     """ln(P[outcome | k + 1 zeros] / P[outcome | k zeros]) for every number of ones and every k below n, in floats.
 
-    These are only sums and products of positive numbers, so nearly of full precision. A coefficient that underflows
-    counts as the smallest normal float: the search then sees a large number and turns back, where 0 / 0 would end it.
+    A coefficient that underflows counts as the smallest normal float: the search then sees a large number and turns
+    back, where 0 / 0 would end it.
     """
     powers_zero, powers_one = ([np.ones(1)], [np.ones(1)])
     for powers, distribution in ((powers_zero, zero), (powers_one, one)):
