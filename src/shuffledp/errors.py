@@ -88,7 +88,7 @@ class RefusedError(DataError):
 
 
 class UnreachableError(ShuffledpError):
-    """A server did not answer, or asked to retry later. Nothing is lost: retries send the same bytes.
+    """A server did not answer, or asked to retry later: nothing is lost, retries send the same bytes.
 
     `reason` is one of the codes in collect/reasons.py, if the server gave one.
     """

@@ -1,8 +1,4 @@
-"""The privacy budget of a population: its limit, whether a release fits, and the remaining budget.
-
-`Budget` is the limit, `largest_that_fits` the largest epsilon of one more release, and `Standing` the state of a
-ledger.
-"""
+"""The privacy budget of a population: its limit, the entries that count, whether one more fits, and what remains."""
 
 from __future__ import annotations
 
@@ -69,18 +65,18 @@ Make = Callable[[float], Curve]
 
 _DIGITS = 3
 _TOLERANCE = 1e-3
-"""The relative precision of an epsilon that is printed with three digits."""
+"""Relative, for an epsilon that is printed with three digits."""
 
 _LESS = 0.99
 _TRIES = 5
-"""The number of slightly smaller epsilons to try if the approximate total was too small (by a few per mille)."""
+"""Slightly smaller epsilons to try if the approximate total was too small (by a few per mille)."""
 
 _MANY_PEOPLE = 10**6
-"""A large number of people; the noise of this number hardly depends on it any more."""
+"""The noise of so many people hardly depends on their number any more."""
 
 
 def smallest_epsilon(budget: Budget) -> float:
-    """Return the smallest epsilon that is searched, a hundredth of the limit: less is useless and slow to calibrate."""
+    """Return the smallest epsilon that is searched; less is useless and slow to calibrate."""
     return max(LEAST_EPSILON, budget.epsilon / 100)
 
 

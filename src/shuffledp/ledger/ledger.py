@@ -1,7 +1,4 @@
-"""A ledger enforces a privacy budget: every release is entered before its noise is sampled.
-
-`Ledger` is the file; `Spending` enters one release and records whether it was published.
-"""
+"""A ledger enforces a privacy budget: every release is entered before its noise is sampled."""
 
 from __future__ import annotations
 
@@ -168,7 +165,6 @@ class Ledger:
                 raise ParameterError(f"number must be the number of an entry of this ledger, got {number}")
 
     def _refusal_of_several(self, before: Composition, curves: Sequence[Curve]) -> BudgetError:
-        """Return the error for releases that do not fit together, with the number of them that would."""
         limit = self._budget
         reached = share_at_most(limit.reached(composed([before, *curves])))
         spent = share_at_most(limit.reached(before)) if before.parts else "nothing"
@@ -185,7 +181,6 @@ class Ledger:
     def _refusal(
         self, before: Composition, curve: Curve, make: Make, *, delta: float, outcome: str = ""
     ) -> BudgetError:
-        """Return the error for a release that does not fit, with the epsilon that would."""
         limit, fits = self._budget, largest_that_fits(self._budget, before, make)
         reached = share_at_most(limit.reached(composed([before, curve])))
         spent = share_at_most(limit.reached(before)) if before.parts else "nothing"
@@ -205,7 +200,7 @@ _FINAL = "The limit is final: use a smaller epsilon or delta, or a new ledger if
 
 
 def _curve_of(protocol: HistogramProtocol) -> Curve:
-    """Return the privacy curve, computed from the parameters that are stored."""
+    """Return the curve of the parameters that are stored."""
     curve = remade(parameters_of(protocol)).privacy
     if curve.neighbours != REPLACE_ONE:
         raise ParameterError(
@@ -252,7 +247,7 @@ def _as_path(path: Any) -> Path:
 
 @dataclass(frozen=True, kw_only=True)
 class Spent(ShortRepr):
-    """The entry of a published release, and the state of its ledger; None if the ledger could not be read."""
+    """The entry of a published release, and its ledger's state; None if the ledger could not be read."""
 
     population: str
     number: int

@@ -24,7 +24,7 @@ SCHEMA = 1
 """Version of the file format; this code cannot read larger ones."""
 
 _APPLICATION = 0x53444C47
-"""SQLite's application id of the file, the letters SDLG."""
+"""The letters SDLG."""
 
 _TABLES = f"""
 PRAGMA application_id = {_APPLICATION};
@@ -113,7 +113,7 @@ def changing(path: Path, *, patience: float) -> Iterator[Change]:
 
 
 class Change:
-    """A transaction: read everything, add an entry, mark an entry as published."""
+    """One transaction."""
 
     def __init__(self, connection: sqlite3.Connection, path: Path) -> None:
         self._connection, self._path = connection, path
@@ -168,7 +168,6 @@ def _connected(path: Path, *, patience: float) -> Iterator[sqlite3.Connection]:
 
 
 def _check(connection: sqlite3.Connection, path: Path) -> None:
-    """Refuse files that are not ledgers, that a newer version has written, or that are damaged."""
     (application,), (schema,) = (
         connection.execute(f"PRAGMA {name}").fetchone() for name in ("application_id", "user_version")
     )

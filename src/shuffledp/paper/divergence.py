@@ -56,7 +56,7 @@ class EnumerableProtocol(Protocol):
     """A protocol with the exact distribution of one person's messages."""
 
     def randomizer_distribution(self, value: int) -> Distribution:
-        """Return a map from sorted messages to probabilities."""
+        """From sorted messages to probabilities."""
 
 
 Weights = Mapping[Any, int]
@@ -64,10 +64,10 @@ Weights = Mapping[Any, int]
 
 @dataclass(frozen=True, kw_only=True)
 class ExactPrivacy:
-    """The smallest e^epsilon for a delta, over all neighbouring datasets, and a witness that it is the smallest.
+    """The smallest e^epsilon = `ratio` for a delta over all neighbouring datasets, or None if no finite one suffices.
 
-    `ratio` is e^epsilon, or None if no finite one suffices. `outcome` is the most telling output for the pair
-    `dataset`, `neighbour`: with delta = 0 it is `ratio` times as likely on the first as on the second.
+    It is attained by the pair `dataset`, `neighbour`, and `outcome` is their most telling output: with delta = 0 it is
+    `ratio` times as likely on the first.
     """
 
     ratio: Fraction | None
@@ -92,7 +92,7 @@ class WorstCase:
 
 
 class Needed(NamedTuple):
-    """The smallest ratio for one pair of distributions, and the outcome with the largest likelihood ratio."""
+    """The smallest ratio for one pair, and the outcome with the largest likelihood ratio."""
 
     ratio: Fraction | None
     outcome: Any
@@ -120,7 +120,7 @@ def delta_of_ratio(first: Weights, second: Weights, *, ratio: Fraction, total: i
 
 
 def needed_ratio(first: Weights, second: Weights, *, delta: Fraction, total: int) -> Needed:
-    """The smallest ratio r >= 1 with sum [P(o) - r Q(o)]_+ <= delta: a linear equation between two breakpoints.
+    """The smallest ratio r >= 1 with sum [P(o) - r Q(o)]_+ <= delta.
 
     Outcomes are added in order of their likelihood ratio. With the first k of them the sum is P_k - r Q_k, which
     reaches delta at r = (P_k - delta) / Q_k. The true sum is the largest of these lines, so the result is the largest
@@ -142,7 +142,7 @@ def needed_ratio(first: Weights, second: Weights, *, delta: Fraction, total: int
 
 
 def _odds(weight: int, other: int) -> tuple[bool, Fraction]:
-    """A sort key for weight / other, which is largest for outcomes that are impossible under the other distribution."""
+    """A sort key for weight / other; impossible outcomes under the other distribution are the largest."""
     return (True, Fraction(0)) if not other else (False, Fraction(weight, other))
 
 
@@ -155,7 +155,6 @@ _TERMS = 40
 """Of the exponential series: the rest is far below the precision of a float."""
 
 NEVER = 1e-40
-"""A negligible probability."""
 
 
 def exponential_below(number: float) -> Fraction:
@@ -183,11 +182,11 @@ class Pair:
 
     @property
     def reversed(self) -> Pair:
-        """The pair with the neighbour first."""
+        """With the neighbour first."""
         return Pair(self.other, self.one)
 
     def beside(self, other: Pair) -> Pair:
-        """The pair of both outcomes together, independent of each other."""
+        """The pair of both outcomes together, which are independent."""
         return Pair(np.outer(self.one, other.one).ravel(), np.outer(self.other, other.other).ravel())
 
     def delta(self, ratio: float) -> float:

@@ -1,13 +1,8 @@
 """A randomizer as an exact table, and its exact privacy: alone, pre-shuffled, and shuffled among n users.
 
-Adding another user's messages is post-processing, so for every randomizer and every delta
-
-    epsilon(n users) <= ... <= epsilon(2 users) <= epsilon(pre-shuffled) <= epsilon(alone).
-
-For a single message and delta = 0 all are equal (Claim 4.2 of the paper); `pure_privacy.generating_ratio` bounds the
-left end.
-
-No closed form of `accounting` is used; `ratio` = e^epsilon keeps everything rational.
+Adding another user's messages is post-processing, so epsilon(n users) <= ... <= epsilon(2 users) <=
+epsilon(pre-shuffled) <= epsilon(alone) for every delta. For a single message and delta = 0 all are equal (Claim 4.2 of
+the paper). No closed form of `accounting` is used; `ratio` = e^epsilon keeps everything rational.
 """
 
 from __future__ import annotations
@@ -43,7 +38,7 @@ from shuffledp.validation import whole
 
 
 class Neighbours(NamedTuple):
-    """Two values of one person with the same others, with the distributions of the shuffler's output."""
+    """Two values of one person with the same others, and the distributions of the shuffler's output."""
 
     mine: int
     instead: int
@@ -151,7 +146,7 @@ class FiniteRandomizer:
 
     @classmethod
     def single(cls, table: Mapping[Any, Mapping[Any, Fraction]]) -> Self:
-        """Return a single-message randomizer from a map of values to {message: Fraction}."""
+        """Return a single-message randomizer from {value: {message: Fraction}}."""
         return cls(
             {value: {(message,): p for message, p in distribution.items()} for value, distribution in table.items()}
         )
@@ -178,7 +173,7 @@ class FiniteRandomizer:
         )
 
     def pre_shuffled(self) -> FiniteRandomizer:
-        """The same with each person's messages in a canonical order, which keeps only their multiset."""
+        """Put each person's messages in a canonical order, which keeps only their multiset."""
         place = {symbol: at for at, symbol in enumerate(self.symbols)}
         rows: dict[Any, dict[Messages, Fraction]] = {}
         for value, distribution in self.table.items():
@@ -225,7 +220,7 @@ class FiniteRandomizer:
         )
 
     def shuffled_delta(self, *, users: int, ratio: Fraction) -> WorstCase:
-        """The exact delta of n people's shuffled messages for e^epsilon = ratio, over all neighbouring datasets."""
+        """The exact delta of n people's shuffled messages for e^epsilon = ratio."""
         ratio = exact_ratio(ratio)
         multisets = self._multisets(users)
         cases = (

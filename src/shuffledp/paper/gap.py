@@ -1,11 +1,9 @@
 """R^gap: four bits per person; with input 0 any, with input 1 never exactly two ones (section 4 of the paper).
 
-Shuffled, a person's messages are the number of ones: a distribution on 0 .. 4 for each input. One person's epsilon is
-infinite, since two ones reveal input 0. With n >= 2 people every number of ones is possible for both inputs. The exact
-epsilon is the largest logarithm of a ratio of coefficients of A^(k+1) B^(n-1-k) and A^k B^(n-k), where A and B are the
-generating polynomials of the two distributions.
-
-A small hole A_2 makes epsilon arbitrarily small, so the smallest epsilon is computed for a given hole.
+One person's epsilon is infinite, since two ones reveal input 0. With n >= 2 people every number of ones is possible for
+both inputs. The exact epsilon is the largest logarithm of a ratio of coefficients of A^(k+1) B^(n-1-k) and A^k B^(n-k),
+where A and B are the generating polynomials of the numbers of ones for either input. A small hole A_2 makes it
+arbitrarily small, so the smallest epsilon is computed for a given hole.
 """
 
 from __future__ import annotations
@@ -28,20 +26,17 @@ from shuffledp.validation import whole
 
 MESSAGES = 4
 _GRID = 1 << 30
-"""The denominator of the result of a search."""
 _LARGEST_HOLE = 1 - Fraction(1, 1 << 20)
-"""The largest hole; the remaining probability must be many steps of the grid."""
+"""The remaining probability must be many steps of the grid."""
 
 _SYMMETRIC = np.array([[1.0, 0.0], [1.0, 0.0], [0.0, 0.0], [0.0, 1.0], [0.0, 1.0], [0.0, 0.0]])
 """The free numbers of symmetric distributions: for each input, the odds of one or three ones against none or four."""
 _STARTS = tuple(product((-2.0, 0.0, 2.0), repeat=2))
-"""Starts of the search, logarithms of odds of 1 : 7, 1 : 1 and 7 : 1 for each input: none alone always finds the
-best.
-"""
+"""Logarithms of odds of 1 : 7, 1 : 1 and 7 : 1 for each input: none alone always finds the best."""
 _FINE = tuple(product(np.linspace(-3, 3, 21).tolist(), repeat=2))
 """Odds of up to 1 : 20, the best of which are one more start, for small holes whose minimum is hard to find."""
 _DISTANCES = (0.5, 0.05, 0.005)
-"""Distances from the best symmetric distributions at which searches start: other minima are near and far."""
+"""From the best symmetric distributions to further starts: other minima are near and far."""
 _PRECISION = 1e-12
 """Relative to epsilon at the start: far below the change of about 1e-9 by rounding to the grid."""
 _MOST_STEPS = 300
@@ -75,7 +70,7 @@ class Gap:
 
     @property
     def hole(self) -> Fraction:
-        """The probability of two ones for input 0, which input 1 never has."""
+        """The probability of two ones for input 0."""
         return self.zero[2]
 
     @cached_property
@@ -182,7 +177,7 @@ def _on_grid(distribution: NDArray[np.float64], total: Fraction, *, middle: Frac
 
 
 def log_ratios(zero: NDArray[np.float64], one: NDArray[np.float64], *, users: int) -> NDArray[np.float64]:
-    """ln(P[outcome | k + 1 zeros] / P[outcome | k zeros]) for every number of ones and every k below n, in floats.
+    """ln(P[outcome | k + 1 zeros] / P[outcome | k zeros]) for every number of ones and every k below n.
 
     A coefficient that underflows counts as the smallest normal float: the search then sees a large number and turns
     back, where 0 / 0 would end it.

@@ -1,8 +1,11 @@
-"""Baselines in the local model: natural local protocols for the same problems.
+"""Baselines in the local model: natural local protocols for the same problems, and the measured numbers of people.
 
-Every person sends one message that is epsilon-private by itself, by Hadamard response or by randomized response,
-whichever has the smaller variance. Values are independent, so the messages of a group are sampled from one multinomial
-distribution.
+Every person sends one message that is epsilon-private by itself, by Hadamard or randomized response, whichever has the
+smaller variance. Values are independent, so the messages of a group are sampled from one multinomial distribution.
+
+`measured_users` decides for numbers of people on a geometric grid by exact binomial tests. A number suffices, or is too
+small, once the Clopper-Pearson bound on its success is above, or below, the target. The levels of all tests and looks
+add up to 1 - confidence, so all decisions are correct at once.
 """
 
 from __future__ import annotations
@@ -28,7 +31,7 @@ Oracle = HadamardResponse | RandomizedResponse
 
 
 class LocalBaseline(Protocol):
-    """A local protocol for one of the problems, with a given number of people."""
+    """A local protocol for one of the problems."""
 
     def run(self, rng: np.random.Generator) -> bool:
         """Whether the result is correct, in one trial on a random instance."""
@@ -44,8 +47,7 @@ def best_oracle(*, users: int, bins: int, epsilon: float) -> Oracle:
 
 
 def likely_users(*, bins: int, share: float, epsilon: float) -> float:
-    """The approximate number of reports that find the value of a `share` of people among `bins` values, to start a
-    search.
+    """About the number of reports that find the value of a `share` of people among `bins` values.
 
     Its supports exceed the others' by users * share * (p - q), with a standard deviation of sqrt(users q (1 - q)).
     """
@@ -81,11 +83,11 @@ class LocalChasing:
 
     @cached_property
     def oracle(self) -> Oracle:
-        """The local randomizer of the symbols a_1 = 1 .. l, then b = 1 .. l."""
+        """The symbols are a_1 = 1 .. l, then b = 1 .. l."""
         return best_oracle(users=self.users, bins=2 * self.problem.length, epsilon=self.epsilon)
 
     def run(self, rng: np.random.Generator) -> bool:
-        """One trial on a random instance, from the distribution of the messages; a wrong a_1 is a failure."""
+        """One trial on a random instance; a wrong a_1 is a failure."""
         length = self.problem.length
         start, target = (int(number) for number in rng.integers(0, length, size=2))  # a_1 and b at a_1, from 0
         at_start = int(rng.binomial(self.users, 1 / length))
@@ -129,7 +131,7 @@ class LocalJumping:
 
     @cached_property
     def oracle(self) -> Oracle:
-        """The local randomizer of the labels 0 .. s - 1 and s, "not my level"."""
+        """The symbols are the labels 0 .. s - 1 and s, "not my level"."""
         return best_oracle(users=self.users, bins=self.problem.branching + 1, epsilon=self.epsilon)
 
     @property
@@ -138,7 +140,7 @@ class LocalJumping:
         return self.users // self.problem.levels
 
     def run(self, rng: np.random.Generator) -> bool:
-        """One trial on random labels, from the distribution of the messages."""
+        """One trial on random labels."""
         branching, levels = self.problem.branching, self.problem.levels
         for _ in range(levels):
             label = int(rng.integers(0, branching))
@@ -171,11 +173,11 @@ class LocalSupport:
 
     @cached_property
     def oracle(self) -> Oracle:
-        """The local randomizer of the d bins."""
+        """The symbols are the d bins."""
         return best_oracle(users=self.users, bins=self.problem.bins, epsilon=self.epsilon)
 
     def run(self, rng: np.random.Generator) -> bool:
-        """One trial on a random support, from the distribution of the messages."""
+        """One trial on a random support."""
         support = np.array(self.problem.draw(rng=rng))
         shares = np.zeros(self.problem.bins)
         shares[support] = 1 / support.size
@@ -193,31 +195,28 @@ class LocalSupport:
 
 
 CONFIDENCE = 0.99
-"""The confidence of both numbers of a measurement; the same as the required success."""
+"""The same as the required success."""
 
 GRID_RATIO = 1.1
-"""The ratio of neighbouring numbers of people: finer than the factors of two and more between the models."""
+"""Finer than the factors of two and more between the models."""
 
 PILOT = 300
-"""The trials of a pilot with each number of people: 3 failures are expected at the target."""
+"""Trials with which 3 failures are expected at the target."""
 
 LOOKS = (100, 500, 1000, 2000, 3000)
-"""The numbers of trials after which a number of people is judged; if it stays undecided, the next one on the grid is
-tried.
-"""
+"""Trials after which a number of people is judged; if it stays undecided, the next one on the grid is tried."""
 
 _ROOM_ABOVE, _ROOM_BELOW = 1, 2
-"""The distance of the tests from the crossing that the pilots found: nearer to it they need too many trials. Failures
-stay rare for a while below the crossing, so there it is one step more.
-"""
+"""Steps from the crossing that the pilots found: nearer to it tests need too many trials. Failures stay rare for a
+while below the crossing."""
 
 Trial = Callable[[int, np.random.Generator], bool]
-"""One run with the given number of people; returns whether the result is correct."""
+"""One run with this number of people; returns whether the result is correct."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class MeasuredUsers:
-    """A measurement: `users` suffices and `too_few` does not, both at once with the given confidence."""
+    """`users` suffices and `too_few` does not, both at once with this confidence."""
 
     users: int
     too_few: int
@@ -236,8 +235,7 @@ def measured_users(
 ) -> MeasuredUsers:
     """Return a number of people shown to suffice and one shown to be too small, close to each other.
 
-    Short pilots find approximately where success crosses the target. From there tests go up until a number is shown to
-    suffice, and down until a number is shown to be too small.
+    Pilots find approximately where success crosses the target. Tests go up and down from there.
     """
     target, error = open_probability("target", target), 1 - open_probability("confidence", confidence)
     grid, levels = _Grid(trial, max(1.0, start), rng, tell), _levels(error)
@@ -268,7 +266,7 @@ class _Grid:
 
     @property
     def first(self) -> int:
-        """The index of the smallest number, one person or few."""
+        """The index of one person or few."""
         return math.ceil(-math.log(self.start) / math.log(GRID_RATIO))
 
     def users(self, index: int) -> int:
@@ -276,7 +274,7 @@ class _Grid:
         return math.floor(self.start * GRID_RATIO**index)
 
     def failures(self, index: int, trials: int) -> int:
-        """The number of failures in further trials with that number of people."""
+        """Failures in further trials with that number of people."""
         failed = 0
         for _ in range(trials):
             failed += not self.trial(self.users(index), self.rng)
@@ -288,8 +286,7 @@ class _Grid:
 def _levels(error: float) -> Iterator[float]:
     """The level of each look of the first, the second, ... test.
 
-    The looks of the i-th test may err with probability error * 6 / (pi i)^2 together; over all tests that adds up to
-    the error, since the sum of 1 / i^2 is pi^2 / 6.
+    The looks of the i-th test may err with probability error * 6 / (pi i)^2 together; the sum of 1 / i^2 is pi^2 / 6.
     """
     return (error * 6 / (math.pi * test) ** 2 / len(LOOKS) for test in count(1))
 
@@ -323,11 +320,7 @@ def _crossing(holds: Callable[[int], bool], *, least: int) -> int:
 
 
 def judged(*, failures: int, trials: int, target: float, level: float) -> bool | None:
-    """Whether the success is at least the target: True, False, or None if undecided, each at the level.
-
-    True if the Clopper-Pearson lower bound of the success is at least the target; False if the upper bound is at most
-    the target.
-    """
+    """Whether the success is at least the target by its Clopper-Pearson bounds; None if undecided."""
     if lower_bound(trials - failures, trials, failure=level) >= target:
         return True
     return False if upper_bound(trials - failures, trials, failure=level) <= target else None

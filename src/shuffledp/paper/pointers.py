@@ -29,12 +29,12 @@ Label = tuple[int, Permutation]
 """The value of one person: 1 or 2, and the permutation."""
 
 LONGEST_IN_MESSAGES = 4
-"""The largest length with few enough values (48) that people can send a noise message for each."""
+"""It has few enough values (48) that people can send a noise message for each."""
 
 
 @dataclass(frozen=True)
 class PointerInstance:
-    """The two permutations, with numbers from 1 as in the paper."""
+    """The two permutations, with numbers from 1."""
 
     first: Permutation
     second: Permutation
@@ -179,9 +179,8 @@ def unrank(place: int, length: int) -> Permutation:
 
 
 _MOST_LISTED = 4096
-"""The most labels that are listed; a level with more nodes is represented by its key."""
+"""A level with more nodes is represented by its key."""
 _MOST_SIZE_BITS = 4096
-"""The most bits of a number of values that is computed exactly; larger ones count as 2^4096."""
 _FROM_LEVELS: Any = None
 """The default of `branching` stands for h^4, as in the lower bound for the local model."""
 
@@ -255,7 +254,7 @@ class PointerJumping:
         return SupportIdentification(items_in_support=self.levels, bins=self.bins)
 
     def draw(self, *, rng: np.random.Generator | None = None) -> tuple[Level, ...]:
-        """Sample an instance: random labels on every level."""
+        """Sample random labels on every level."""
         source = generator(rng)
         return tuple(Level(depth, self.branching, source.bytes(16)) for depth in range(1, self.levels + 1))
 

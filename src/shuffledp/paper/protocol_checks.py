@@ -1,9 +1,8 @@
 """One privacy check per protocol: the calibrated noise against distributions that no privacy curve computed.
 
-The calibration gets a target with fewer honest users than users. Only the parameters of the randomizer are taken from
-the protocol (a probability, a rate, a decay, a local epsilon, a number of shares). The distributions of the honest
-users' noise are listed from these parameters and compared by outcome. An error in a curve, in the search for the noise
-or in the number of honest users therefore makes the check fail.
+The target has fewer honest users than users. Only the parameters of the randomizer are taken from the protocol. The
+distributions of the honest users' noise are listed from these and compared by outcome, so that an error in a curve, in
+the search for the noise or in the number of honest users makes the check fail.
 """
 
 from __future__ import annotations
@@ -76,17 +75,15 @@ SUMS: dict[str, Callable[[], HasGuarantee]] = {
     "blanket-sum": lambda: BlanketSum.for_target(SUM_TARGET),
     "real-sum": lambda: RealSum.calibrate(users=80, epsilon=1.0, delta=0.01, honest_users=60),
 }
-"""Protocols that are not histograms."""
 
 PROTOCOLS = tuple(name for name, entry in CATALOGUE.items() if not entry.published)
-"""Calibrated protocols of the catalogue. Published parameters use the same randomizers."""
+"""Published parameters use the same randomizers."""
 
 NAMES = tuple(dict.fromkeys([*PAPER, *SUMS, *PROTOCOLS]))
-"""What `check` accepts."""
 
 _ONE_PER_CLASS = {CATALOGUE[name].kind: name for name in reversed(PROTOCOLS)}.values()
 DEFAULT = tuple(name for name in NAMES if name in PAPER or name in SUMS or name in _ONE_PER_CLASS)
-"""What `check` covers without a name: the paper, the sums, and the first protocol of every class."""
+"""The paper, the sums, and the first protocol of every class."""
 
 
 def check(name: str | None = None, *, progress: Progress = quiet) -> Iterator[Statement]:
@@ -108,7 +105,7 @@ def check(name: str | None = None, *, progress: Progress = quiet) -> Iterator[St
 
 
 def catalogue_check(name: str) -> Statement:
-    """The check of a protocol of the catalogue."""
+    """Check a protocol of the catalogue."""
     entry = CATALOGUE[name]
     if entry.model != "local":
         target = CENTRAL_TARGETS[name] if entry.model == "central" else TARGET
@@ -127,7 +124,7 @@ def catalogue_check(name: str) -> Statement:
 
 
 def privacy_check(name: str, protocol: HasGuarantee, target: Target) -> Statement:
-    """The delta of the target beside the delta of the noise that the calibration chose."""
+    """Compare the delta of the target with the delta of the noise that the calibration chose."""
     title = CATALOGUE[name].title if name in CATALOGUE else type(protocol).__name__
     oracle = ORACLES.get(type(protocol))
     if oracle is None:
@@ -188,7 +185,7 @@ def _sparse(protocol: SparseHistogram, target: Target) -> Truth:
 
 
 def _compound_poisson(distribution: CompoundPoisson, target: Target) -> NDArray[np.float64]:
-    """The honest users' part of compound Poisson noise."""
+    """The honest users' part of the noise."""
     share = distribution.rate * target.honest / target.users
     listed = compound_poisson(
         share, np.array(distribution.size_weights) / sum(distribution.size_weights), most=_FARTHEST
@@ -253,7 +250,7 @@ def _amplified(protocol: AmplifiedOracle, target: Target) -> Truth:
 
 
 def telling_share(oracle: FrequencyOracle) -> float:
-    """The probability of a message that is more likely under one of two given values, from each definition."""
+    """The probability of a message that is more likely under one of two values, from each definition."""
     odds, bins = math.exp(oracle.epsilon), oracle.bins
     if isinstance(oracle, RandomizedResponse):
         return (odds + 1) / (odds + bins - 1)
@@ -272,8 +269,8 @@ def copies_pair(users: int, local_epsilon: float, *, telling: float, covered: fl
     """The number of copies that others send, the number of telling messages, and how many favour the first value.
 
     Another user sends a copy of a telling message with probability 2 t / (e^epsilon0 + 1), of either kind equally
-    likely, and a copy of another message with probability (1 - t) h. The user's own message is telling with
-    probability t, and then favours the first value with probability e^epsilon0 / (e^epsilon0 + 1).
+    likely, and a copy of another message with probability (1 - t) h. The user's own message is telling with probability
+    t, and then favours the first value with probability e^epsilon0 / (e^epsilon0 + 1).
     """
     likely = 1 / (1 + math.exp(-local_epsilon))
     tell, plain = 2 * telling * (1 - likely), (1 - telling) * covered
@@ -341,18 +338,18 @@ def count_distributions(protocol: LaplaceHistogram | StabilityHistogram) -> list
 
 
 def _noisy(count: int, decay: Fraction, *, first: int, last: int) -> dict[Any, Fraction]:
-    """A count with discrete Laplace noise.
+    """A count with discrete Laplace noise, where `first` and `last` stand for whole tails.
 
-    Beyond the counts the likelihood ratio of two datasets is constant, so `first` and `last` stand for whole tails.
+    Beyond the counts the likelihood ratio of two datasets is constant.
     """
     distribution = {k: (1 - decay) / (1 + decay) * decay ** abs(k - count) for k in range(first + 1, last)}
     return distribution | {end: decay ** abs(end - count) / (1 + decay) for end in (first, last)}
 
 
 def message_table(protocol: HistogramProtocol) -> FiniteRandomizer:
-    """The distribution of one message of a local protocol, or of which of two bins the message supports.
+    """The distribution of one message of a local protocol, or of which of two bins it supports.
 
-    A hashed or projected report says which of two given bins it supports, and nothing else about them.
+    A hashed or projected report reveals nothing else about two given bins.
     """
     if isinstance(protocol, LocalHashing):
         cells = protocol.cells or 2
@@ -392,4 +389,3 @@ ORACLES: dict[type, Oracle] = {
     LaplaceHistogram: _central,
     StabilityHistogram: _central,
 }
-"""From the class of a protocol to the delta of the noise that its users add."""

@@ -1,13 +1,12 @@
 """Pure privacy in the shuffled model (section 4 of the paper): limits of a single message, and examples with several.
 
-Generating polynomials. Give every symbol s a weight z_s > 0 and let P_x(z) be the sum over multisets of messages m of
-P[R(x) sends m] * (product of z_s over m). Weights multiply when multisets are joined. With any fixed others, the
-shuffled outputs for x and x' therefore have weighted totals P_x(z) Q(z) and P_x'(z) Q(z), so some outcome is at least
-P_x(z) / P_x'(z) times as likely under x. Hence, for every n and every z,
+Give every symbol s a weight z_s > 0 and let P_x(z) be the sum over multisets of messages m of P[R(x) sends m] *
+(product of z_s over m). With any fixed others, the shuffled outputs for x and x' have weighted totals P_x(z) Q(z) and
+P_x'(z) Q(z), so some outcome is at least P_x(z) / P_x'(z) times as likely under x: e^epsilon >= P_x(z) / P_x'(z) for
+every n and every z. For a single message, z concentrated on one symbol gives Claim 4.2.
 
-    e^epsilon(n people) >= P_x(z) / P_x'(z).
-
-For a single message, z concentrated on one symbol gives Claim 4.2.
+Theorem 4.1: the local protocol P_L = (R, A_L), where A_L permutes the messages uniformly and runs A, has the same
+distribution as P = (R, A) for every input, and by Claim 4.2 its randomizer has P's epsilon.
 """
 
 from __future__ import annotations
@@ -102,7 +101,7 @@ def shuffler_removal(randomizer: FiniteRandomizer, *, users: int, ratio: Fractio
 
 @dataclass(frozen=True, kw_only=True)
 class RemovalCost:
-    """The epsilon of the local randomizer according to the lemma and its exact value, at one delta."""
+    """The epsilon of the local randomizer by the lemma and its exact value, at one delta."""
 
     users: int
     shuffled: ExactPrivacy
@@ -153,7 +152,7 @@ class SingleMessageProtocol(ShuffledProtocol[Any], Protocol):
 
     @property
     def messages_per_user(self) -> MessageCount:
-        """The number of messages of a person; `to_local` checks that it is one."""
+        """The number of messages of a person."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -183,8 +182,7 @@ class LocalSimulation:
         return self.protocol.estimate(tally, beta=beta, reports=reports, domain=domain)
 
     def output_distribution(self, dataset: Sequence[Any]) -> dict[Hashable, Fraction]:
-        """The exact distribution of the output, if the protocol gives the distribution of its messages; for a few
-        people.
+        """The exact distribution of the output, for a few people.
 
         It enumerates every person's message, in order, then every one of the n! permutations, then the analyzer's
         outputs.
@@ -229,9 +227,7 @@ def to_local(protocol: SingleMessageProtocol) -> LocalSimulation:
 
 @dataclass(frozen=True, kw_only=True)
 class FiniteProtocol:
-    """A protocol P = (R, A) of a finite single-message randomizer and any function of the messages in the order
-    received.
-    """
+    """A finite single-message randomizer and any function of the messages in the order received."""
 
     users: int
     randomizer: FiniteRandomizer
@@ -239,7 +235,7 @@ class FiniteProtocol:
 
     @property
     def honest_users(self) -> int:
-        """None: all people count."""
+        """All people count."""
         return self.users
 
     @property
@@ -250,7 +246,7 @@ class FiniteProtocol:
 
     @property
     def messages_per_user(self) -> MessageCount:
-        """The largest number of messages over all values, from the table."""
+        """The largest number of messages over all values."""
         distributions = self.randomizer.table.values()
         expected = max(sum(p * len(messages) for messages, p in distribution.items()) for distribution in distributions)
         longest = max(len(messages) for distribution in distributions for messages, p in distribution.items() if p)
@@ -274,7 +270,7 @@ class FiniteProtocol:
     def estimate(
         self, tally: Messages, *, beta: float = 0.05, reports: int | None = None, domain: Domain | None = None
     ) -> Hashable:
-        """Return the analyzer's output; there are no intervals, and no labels other than the messages."""
+        """Return the analyzer's output; there are no intervals and no labels."""
         return self.analyzer(tally)
 
     def output_distribution(self, dataset: Sequence[Any]) -> dict[Hashable, Fraction]:

@@ -1,8 +1,7 @@
 """The number of people that each model needs for the same problem: the paper's Table 2 and its earlier example.
 
 Every cell is for the same total (epsilon, delta), and for a success of at least 99/100. The success of histogram
-protocols is computed exactly, over the sample and the noise; the success of local baselines is observed
-(`local_baselines.py`).
+protocols is exact, over the sample and the noise; that of local baselines is observed.
 """
 
 from __future__ import annotations
@@ -35,20 +34,18 @@ from shuffledp.protocols.protocol import HistogramProtocol
 from shuffledp.validation import target_delta, target_epsilon, whole
 
 LONGEST_PERMUTATION = 100_000
-"""The longest permutation: the local baseline takes 15 minutes, 0.15 s for each of some 5,000 trials."""
+"""The local baseline takes 15 minutes, 0.15 s for each of some 5,000 trials."""
 LEAST_ALPHA = 0.001
-"""The smallest alpha: the local model needs 8 million people, whose success takes half a second to compute."""
+"""The local model needs 8 million people, whose success takes half a second to compute."""
 MOST_ITEMS = 100_000
-"""The most items: one success takes 9 s to compute; a search needs about 25."""
+"""One success takes 9 s to compute; a search needs about 25."""
 _TYPICAL_TRIALS, _NEARLY_DONE = 5000, 0.95
-"""The expected number of steps of a measurement; the progress bar waits just before its end if there are more."""
+"""Expected steps of a measurement; the progress bar waits just before its end if there are more."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Cell:
-    """The number of people needed. `too_few` is known to be too small if it was observed; `problem` explains a missing
-    number.
-    """
+    """The number of people needed. `too_few` was observed to be too small; `problem` explains a missing number."""
 
     users: float | None = None
     too_few: int | None = None
@@ -58,7 +55,7 @@ class Cell:
 
 @dataclass(frozen=True, kw_only=True)
 class Approach:
-    """A protocol or a bound, which has a column of cells; `how` is exact, measured or bound."""
+    """A protocol or a bound; `how` is exact, measured or bound."""
 
     name: str
     model: str
@@ -102,13 +99,11 @@ class _Question:
     tell: Callable[[int], None]
 
     def measured(self, baseline: Callable[[int], LocalBaseline], start: float) -> Cell:
-        """A cell of a local baseline, which is created for each number of people tried."""
         made = cache(baseline)
         found = measured_users(lambda users, rng: made(users).run(rng), start=start, rng=self.rng, tell=self.tell)
         return Cell(users=found.users, too_few=found.too_few, trials=found.trials)
 
     def support_cells(self, problem: SupportIdentification) -> dict[str, Callable[[], Cell]]:
-        """The cells of every protocol that finds supports."""
         finders = _item_finders(bins=problem.bins, epsilon=self.epsilon, delta=self.delta)
 
         def needed(name: str, rule: str = "any") -> Callable[[], Cell]:
@@ -141,7 +136,7 @@ class _Question:
 
 
 def _item_finders(*, bins: int, epsilon: float, delta: float) -> dict[str, Callable[[int], HistogramProtocol]]:
-    """Functions from the number of people to a zero-preserving protocol, for (epsilon, delta) in total."""
+    """From the number of people to a zero-preserving protocol, for (epsilon, delta) in total."""
     total: dict[str, Any] = {"bins": bins, "epsilon": epsilon, "delta": delta}
     return {
         "paper": lambda users: Histogram.published(users=users, **total),
@@ -152,7 +147,6 @@ def _item_finders(*, bins: int, epsilon: float, delta: float) -> dict[str, Calla
 
 
 def _sum_protocols(*, epsilon: float, delta: float) -> dict[str, Callable[[int], SumProtocol]]:
-    """Functions from the number of people to a protocol that estimates a mean."""
     total: dict[str, Any] = {"epsilon": epsilon, "delta": delta}
     return {
         "local": lambda users: local_sum(users=users, epsilon=epsilon),
@@ -185,7 +179,7 @@ def _bounds(local: str, shuffled: str, central: str) -> tuple[Approach, ...]:
 
 @dataclass(frozen=True, kw_only=True)
 class Problem:
-    """A problem of the command: names of sizes, default sizes, and a function for the cells of one size."""
+    """A problem of the command, with a function for the cells of one size."""
 
     size_name: str
     sizes: tuple[float, ...]
@@ -333,8 +327,7 @@ def separate(
     """Compute the numbers of people that every model needs, for growing sizes of a problem.
 
     Without `local` the simulated baseline, which takes nearly all of the time, is left out. `options` are `branching`
-    for pointer-jumping and `bins` for support. A column that is impossible for the parameters has the reason in its
-    cells.
+    for pointer-jumping and `bins` for support. A column that is impossible has the reason in its cells.
     """
     if not isinstance(problem, str) or problem not in PROBLEMS:
         raise ParameterError(f"problem must be one of {', '.join(PROBLEMS)}; got {problem!r}")

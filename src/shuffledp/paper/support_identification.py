@@ -37,8 +37,7 @@ TARGET = 0.99
 """The probability of success in the paper's problems."""
 
 _LOG_TAIL = 60 * math.log(2)
-"""Each tail of a Poisson distribution is cut off where Bernstein's bound is 2^-60: counts outside are taken as not
-found."""
+"""Each tail of a Poisson distribution is cut off where Bernstein's bound is 2^-60."""
 
 
 def chance_all_found(*, users: int, items: int, chance: Callable[[int], float], wanted: int | None = None) -> float:
@@ -88,7 +87,7 @@ _HALF_RISK = 1 / 200
 
 
 class ReportChance(Protocol):
-    """A function from a true count to the probability that its bin is reported."""
+    """From a true count to the probability that its bin is reported."""
 
     def __call__(self, count: int, *, at_least: float = 0.0) -> float:
         """With an estimate of `at_least` people."""
@@ -133,9 +132,7 @@ class SupportIdentification:
         )
 
     def error_bound(self, protocol: HistogramProtocol) -> float:
-        """The bound t on the error of all estimates, except with probability 1/200. Only the h occupied bins have
-        errors.
-        """
+        """The bound t on the errors of the h occupied bins, except with probability 1/200."""
         return protocol.error(_HALF_RISK, occupied_bins=self.items_in_support).simultaneous
 
     def success(self, protocol: HistogramProtocol, *, rule: str = "any") -> float:
@@ -153,7 +150,7 @@ class SupportIdentification:
     ) -> int:
         """The smallest number of people with whom the support is found with the given probability.
 
-        `protocol` creates the protocol for a number of people; if it cannot (TooFewUsersError), more are needed.
+        `protocol` creates the protocol for a number of people.
         """
         target, rule = open_probability("success", success), _known(rule)
         try:
@@ -189,8 +186,7 @@ class SupportIdentification:
 def smallest_users(success: Callable[[int], float], *, least: int = 1, target: float = TARGET) -> int:
     """The number n >= least with success(n) >= target > success(n - 1) that doubling and bisection finds.
 
-    Success grows with n except for ripples (noise distributions and thresholds are whole numbers), where several n can
-    have this property.
+    Success grows with n except for ripples (noise distributions and thresholds are whole numbers).
     """
     low, high = whole("least", least) - 1, least
     while success(high) < target:
@@ -204,7 +200,7 @@ def smallest_users(success: Callable[[int], float], *, least: int = 1, target: f
 
 
 def report_chance(protocol: HistogramProtocol) -> ReportChance:
-    """The probability that a bin is reported, for a zero-preserving protocol."""
+    """The probability that a bin of a zero-preserving protocol is reported."""
     estimator = protocol.estimator
     if not isinstance(estimator, Truncating):
         raise ParameterError(
