@@ -35,8 +35,7 @@ from shuffledp.validation import failure_probability, one_of, target_delta, targ
 
 _MOST_CELLS, _LEAST_EPSILON = 4096, 0.5
 """Beyond these, the error of a curator's ranges takes seconds to compute: with more values because of the tree, with a
-smaller epsilon because of the noise. From a thousand values on it is seldom smaller, since each value is then counted
-in many groups."""
+smaller epsilon because of the noise. From a thousand values on it is seldom smaller."""
 
 
 def check_trust(trust: TrustName, *, messages: bool = False) -> None:
@@ -50,11 +49,11 @@ def check_trust(trust: TrustName, *, messages: bool = False) -> None:
 
 
 MOST_DELTA = 0.01
-"""The largest delta of a release of local data, and by default of a task that a client accepts."""
+"""Of a release of local data, and by default of a task that a client accepts."""
 
 
 def check_delta(asked: PrivacySpec) -> None:
-    """Refuse a delta above the limit for local data; tasks above it are refused by clients."""
+    """Refuse a delta above the limit for local data."""
     if asked.delta > MOST_DELTA:
         raise ParameterError(
             f"delta must be at most {MOST_DELTA:g}, got {asked.delta:g}: with this probability a person may have no "
@@ -83,7 +82,7 @@ class PrivacySpec:
 
     @property
     def most_messages(self) -> float:
-        """The most messages per person of a practical protocol; infinite if no messages are made."""
+        """The most messages per person of a practical protocol."""
         return PRACTICAL_MESSAGES if self.messages else math.inf
 
     def target(self, people: People, *, users: int) -> Target:
@@ -99,10 +98,7 @@ class PrivacySpec:
 
 
 def curator_error(target: Target, asked: PrivacySpec, *, beta: float, listed: bool) -> float | None:
-    """The error of `trust="curator"` for the same question, in people; None if no protocol of a curator fits.
-
-    It follows from public numbers alone and is known before the release.
-    """
+    """Return the error of `trust="curator"` for the same question, in people; None if no protocol of a curator fits."""
     known = {entry.estimator for entry in offered("curator").values()}
     estimator = asked.estimator if asked.estimator in known else None
     asked = replace(asked, trust="curator", protocol=None, estimator=estimator, messages=False)
@@ -114,9 +110,9 @@ def curator_error(target: Target, asked: PrivacySpec, *, beta: float, listed: bo
 
 
 def curator_range_error(target: Target, shuffled: Ranges, *, beta: float) -> float | None:
-    """The same for ranges: the error of the distribution function, if it can be computed in about a second.
+    """Return the same for the distribution function, if public numbers say that it takes about a second.
 
-    `shuffled` is the protocol of the release. Public numbers alone decide whether it is computed.
+    `shuffled` is the protocol of the release.
     """
     if target.cells > _MOST_CELLS or target.epsilon < _LEAST_EPSILON:
         return None
@@ -140,7 +136,6 @@ def is_smaller(error: float, other: float) -> bool:
 
 
 MODEL_OF: Mapping[TrustName, Model] = {"shuffler": "shuffled", "curator": "central"}
-"""The model of the protocols for each trusted party."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -158,10 +153,10 @@ class Choice(ShortRepr):
 
 
 def choose(target: Target, asked: PrivacySpec, *, beta: float, listed: bool, progress: Progress = quiet) -> Choice:
-    """Choose the requested protocol, or the planner's advice among those that fit; each is calibrated once.
+    """Choose the requested protocol, or the planner's advice among those that fit.
 
     The protocol may leave the estimator open and the other way round. If the possible values are not `listed`, only
-    protocols without false positives fit. The choice depends on public numbers only, not on the data.
+    protocols without false positives fit.
     """
     protocol, estimator = asked.protocol, asked.estimator
     fitting = _fitting(protocol, estimator, listed=listed, trust=asked.trust)
@@ -209,7 +204,6 @@ def _may_be_fewer(target: Target, asked: PrivacySpec, *, listed: bool) -> bool:
 
 
 def _nothing_fits(rows: Sequence[PlanRow], target: Target, *, most: float) -> ParameterError:
-    """Return the error for a release for which no protocol can be recommended."""
     possible = [row for row in rows if not row.problem]
     if possible:
         fewest = min(row.messages for row in possible)
@@ -226,7 +220,7 @@ def _nothing_fits(rows: Sequence[PlanRow], target: Target, *, most: float) -> Pa
 
 
 def shuffled_may_be_better(target: Target) -> bool:
-    """Whether a curator should also consider shuffled protocols and sample the tally of their messages.
+    """Return whether a curator should also consider the noise of shuffled protocols.
 
     Laplace noise grows in proportion to the number of values per person while it is small. The noise of many people is
     nearly Gaussian and grows with its square root, so it can be smaller from about three values on.
@@ -235,7 +229,7 @@ def shuffled_may_be_better(target: Target) -> bool:
 
 
 def offered(trust: TrustName) -> dict[str, Entry]:
-    """The protocols of the catalogue for releases with this trust."""
+    """Return the protocols of the catalogue for releases with this trust."""
     one_of("trust", trust, MODEL_OF)
     return {name: entry for name, entry in CATALOGUE.items() if entry.model == MODEL_OF[trust]}
 
@@ -269,12 +263,11 @@ def _fitting(protocol: str | None, estimator: str | None, *, listed: bool, trust
 
 
 def _advised(entry: Entry) -> bool:
-    """Whether the planner may choose it; a curator has two protocols, and both are advised."""
+    """A curator has two protocols, and both are advised."""
     return entry.advised or entry.model == "central"
 
 
 def _of_another_model(protocol: str, known: Mapping[str, Entry], trust: TrustName) -> str:
-    """Explain why a protocol of another model does not fit, and what to use instead."""
     model, names = CATALOGUE[protocol].model, [name for name, entry in known.items() if _advised(entry)]
     if trust == "curator":
         return f"protocol {protocol} is of the {model} model; with trust=curator there are {' and '.join(names)}"

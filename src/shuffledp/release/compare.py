@@ -1,7 +1,6 @@
 """Measure every protocol on the same people, values and guarantee, and compute trade-offs.
 
-`compare` runs seeded trials and is not private: errors are differences from the truth. `trade_off` computes error
-against messages per person, and error against the number of bins.
+`compare` runs seeded trials and is not private: errors are differences from the truth.
 """
 
 from __future__ import annotations
@@ -30,10 +29,10 @@ from shuffledp.release.plan import Plan, plan
 from shuffledp.validation import failure_probability, head_count, target_delta, target_epsilon, whole
 
 _LISTED_BINS = 10**7
-"""The most bins for protocols that estimate every bin."""
+"""For protocols that estimate every bin."""
 
 _MOST_WORK = 5.2e9
-"""The most elementary steps of one trial, which takes a few seconds."""
+"""The most steps of one trial, which takes a few seconds."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -118,7 +117,7 @@ def true_histogram(kind: str, target: Target) -> Tally:
 
 
 def _hidden_size(target: Target) -> int:
-    """Return the count that P^hist hides about half of the time."""
+    """The count that P^hist hides about half of the time."""
     try:
         mean = Histogram.for_target(target).noise.mean
     except ParameterError:  # too few people
@@ -165,13 +164,13 @@ def _measure(
 
 
 def _trial(protocol: HistogramProtocol, truth: Tally, rng: np.random.Generator) -> Estimate:
-    """Return one estimate with fresh public coins, because the error is over them too."""
+    """One estimate with fresh public coins, because the error is over them too."""
     tossed = protocol.fresh(rng)
     return tossed.estimate(tossed.sample_tally(truth, rng=rng), reports=protocol.users)
 
 
 def _largest_error(estimate: Estimate, truth: Tally) -> float:
-    """Return the largest error over all bins; a bin that is not reported counts as 0."""
+    """The largest error over all bins; a bin that is not reported counts as 0."""
     if len(estimate) == len(truth):
         return float(np.abs(estimate.counts - truth.counts).max())
     estimates = np.zeros(len(truth))
@@ -180,7 +179,7 @@ def _largest_error(estimate: Estimate, truth: Tally) -> float:
 
 
 def _t_quantile(freedom: int) -> float:
-    """Return the 97.5 % quantile of Student's t distribution."""
+    """The 97.5 % quantile of Student's t distribution."""
     from scipy.special import stdtrit
 
     return float(stdtrit(freedom, 0.975))

@@ -1,7 +1,7 @@
 """Find the texts that many people of local data share: one release, or many seeded ones to compare with the truth.
 
-The possible texts are not listed. The search works as in a collection: every message is made, and the tree of prefixes
-is searched for those that many messages are consistent with. `simulate_texts` is not private.
+The possible texts are not listed. Every message is made, and the tree of prefixes is searched for those that many
+messages are consistent with.
 """
 
 from __future__ import annotations
@@ -31,8 +31,7 @@ from shuffledp.protocols.catalogue import CATALOGUE
 from shuffledp.protocols.free_text import FreeText, LocalMessages
 from shuffledp.protocols.text_codes import TextChoices
 from shuffledp.release.choose import PrivacySpec, check_delta
-from shuffledp.release.limits import cautions, released_error, released_limit
-from shuffledp.release.notes import Note, NoteKind, notes_on_rows
+from shuffledp.release.notes import Note, NoteKind, cautions, notes_on_rows, released_error, released_limit
 from shuffledp.release.release import Release
 from shuffledp.release.simulate import checked_trials
 from shuffledp.release.simulate import evaluate as evaluated
@@ -99,7 +98,6 @@ def private_texts(
 
 
 def _asked(code: TextCode, asked: PrivacySpec, **more: Any) -> dict[str, Any]:
-    """The options of a release, as plain values."""
     chosen = {
         name: plain(value) for name, value in more.items() if value is not None and (name, value) != ("beta", 0.05)
     }
@@ -110,7 +108,7 @@ def _asked(code: TextCode, asked: PrivacySpec, **more: Any) -> dict[str, Any]:
 
 
 def held_texts(people: People) -> Counter[str | None]:
-    """The number of people of each text of local data, as it was written; None for people without one."""
+    """Return the number of people of each text as it was written; None for people without one."""
     if people.source.in_sets or len(people.source.names) > 1 or people.source.possible is not None:
         raise ParameterError(
             "free_text must be used with one column and one text of each person: leave out where, domain, "
@@ -126,7 +124,7 @@ def held_texts(people: People) -> Counter[str | None]:
 
 
 def true_texts(code: TextCode, held: Mapping[str | None, int], estimate: Estimate) -> TrueCounts:
-    """The true counts of all texts that anybody holds, and of reported labels, with their places in an estimate."""
+    """Return the true counts of all texts that anybody holds and of reported labels, with their places."""
     true: Counter[str | NoText] = Counter()
     for text, number in held.items():
         true[code.label(code.path(text))] += number
@@ -139,7 +137,7 @@ def true_texts(code: TextCode, held: Mapping[str | None, int], estimate: Estimat
 
 @dataclass(frozen=True, kw_only=True)
 class TextRow(ShortRepr):
-    """A text of one simulated release: its true count, and its estimate with a simultaneous interval."""
+    """A text of one simulated release, with its true count, estimate and simultaneous interval."""
 
     text: str
     true: int
@@ -223,7 +221,7 @@ def simulate_texts(
     progress: Progress = quiet,
     **reading: Any,
 ) -> TextSimulation:
-    """Simulate many seeded releases of the same texts; the parameters are those of `private_texts`."""
+    """Simulate many seeded releases of the same texts, with the parameters of `private_texts`. Not private."""
     asked = PrivacySpec(epsilon=epsilon, delta=delta, messages=True)
     check_delta(asked)
     beta, risk, trials = failure_probability(beta), failure_probability(risk), checked_trials(trials)
@@ -292,7 +290,7 @@ def summed_up(
     risk: float = RISK,
     texts: int,
 ) -> TextSimulation:
-    """The simulation of these releases."""
+    """Return the simulation of these releases."""
     plan, guarantee = search.plan(beta=beta, risk=risk), search.protocol.guarantee
     assert guarantee is not None
     return TextSimulation(

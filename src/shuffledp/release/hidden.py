@@ -1,13 +1,7 @@
 """Words that are counted but not shown: texts come from strangers, and a published one can be an insult or a link.
 
-A blocklist is a text file with one entry in each line. A text is hidden if it contains an entry; an entry that begins
-with = must be the whole text. Upper and lower case, and compatible characters such as full-width letters, are the same;
-invisible characters such as soft hyphens do not count. Letters of other scripts that look alike, and other spellings,
-need entries of their own.
-
-All hidden texts are counted in one row, (hidden). Its count is the sum of theirs, and its interval the sum of their
-simultaneous intervals, so that it holds with all others at once. This only processes what is released, so it costs no
-privacy, and a longer blocklist can be used later.
+All hidden texts are counted in one row, (hidden). Its interval is the sum of their simultaneous intervals, so it holds
+with all others at once. This only processes what is released, so it costs no privacy.
 """
 
 from __future__ import annotations
@@ -30,7 +24,7 @@ from shuffledp.histogram.tally import as_symbols
 from shuffledp.release.release import Release
 
 MOST_ENTRIES = 100_000
-"""The most entries of a blocklist: each is compared with every text that is shown."""
+"""Each is compared with every text that is shown."""
 
 NOTE = f"Texts that the publisher has blocked are not shown. They are counted together as {HIDDEN}."
 
@@ -42,7 +36,11 @@ _MOST_BYTES = 16 * 2**20
 
 @dataclass(frozen=True)
 class Blocklist(ShortRepr):
-    """Texts that are not shown: those that contain one of `parts`, or are one of `wholes`."""
+    """Texts that are not shown: those that contain one of `parts`, or are one of `wholes`, which a file has after =.
+
+    Upper and lower case, and compatible characters such as full-width letters, are the same; invisible characters do
+    not count. Letters of other scripts that look alike, and other spellings, need entries of their own.
+    """
 
     parts: tuple[str, ...]
     wholes: frozenset[str]
@@ -71,7 +69,7 @@ class Blocklist(ShortRepr):
             raise DataError(f"the blocklist {path} must be UTF-8 text") from None
 
     def hides(self, label: Any) -> bool:
-        """Whether a label is not shown; labels that are not text always are."""
+        """Return whether a label is not shown; labels that are not text always are."""
         if isinstance(label, tuple):
             return any(map(self.hides, label))
         if not isinstance(label, str):
@@ -81,7 +79,6 @@ class Blocklist(ShortRepr):
 
 
 def _folded(text: str) -> str:
-    """A text without differences of case and of compatible characters, invisible ones, and spaces at its ends."""
     seen = "".join(char for char in text if unicodedata.category(char) != "Cf")  # soft hyphens, zero-width spaces
     return unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", seen).casefold()).strip()
 

@@ -1,8 +1,4 @@
-"""One row of a plan per protocol, and the choice between the rows.
-
-`Rows.of` calibrates each protocol and records its error, detection limit and cost. `recommend` applies the rule that
-plans and releases share.
-"""
+"""One row of a plan per protocol, and the rule that chooses between the rows, which plans and releases share."""
 
 from __future__ import annotations
 
@@ -22,7 +18,6 @@ from shuffledp.protocols.catalogue import CATALOGUE, Entry, Model
 from shuffledp.protocols.protocol import HistogramProtocol
 from shuffledp.protocols.shuffled.hashed_noise import DUMMIES, LEAST_DUMMIES
 from shuffledp.protocols.target import Target
-from shuffledp.release.limits import detection_limit
 
 
 class Problem(StrEnum):
@@ -70,9 +65,18 @@ class PlanRow:
     delta: float | None = None
 
 
+def detection_limit(error: float, *, false_positives: bool) -> int:
+    """Return the smallest count that is distinguishable from 0, given the simultaneous error.
+
+    The error of a hidden bin is its whole count. With false positives, an empty bin has an error of its own, so the
+    count must exceed both errors.
+    """
+    return math.floor(error * (2 if false_positives else 1)) + 1
+
+
 @dataclass(frozen=True)
 class Rows:
-    """Rows in the order in which they were requested, and the calibrated protocols of the possible ones."""
+    """Rows in the order of the request, and the calibrated protocols of the possible ones."""
 
     rows: tuple[PlanRow, ...]
     protocols: Mapping[str, HistogramProtocol]
@@ -173,11 +177,10 @@ PRACTICAL_MESSAGES = 1000.0
 """Protocols that send more messages per person are not recommended."""
 
 FEWER = "hashed"
-"""The protocol whose number of messages, five for each value, does not grow with the number of possible values."""
+"""The protocol whose messages, five for each value, do not grow with the number of possible values."""
 
 FAR_MORE = 20.0
-"""From this number of messages per person on, FEWER is considered as an alternative: its messages are longer, and more
-than ten of others take more bytes."""
+"""From here on FEWER is considered: its messages are longer, and more than ten of others take more bytes."""
 
 _HARDLY_LARGER = 1.25
 """The largest ratio of errors at which FEWER is still preferred."""
@@ -198,7 +201,6 @@ def fewer_rows(target: Target, *, beta: float, most: float, listed: bool, rounds
 
 
 _ATTEMPTS = 4
-"""Calibrations of FEWER to meet a limit on messages."""
 
 
 class Reason(StrEnum):
@@ -215,10 +217,7 @@ class Reason(StrEnum):
 
 
 class Advice(NamedTuple):
-    """The recommended protocol, None if there is none, and the reason.
-
-    `most` is the limit on messages per person, infinite where no messages are sent.
-    """
+    """The recommended protocol, None if there is none, with `most` messages per person."""
 
     name: str | None
     reason: Reason
@@ -229,7 +228,7 @@ def recommend(rows: Sequence[PlanRow], target: Target, *, most: float) -> Advice
     """Recommend the smallest error with at most `most` messages per person.
 
     If there are more possible values than people, most values are held by nobody. Then only protocols without false
-    positives are considered, unless there is no other. Plans and releases use this same rule.
+    positives are considered, unless there is no other.
     """
     possible = [row for row in rows if not row.problem]
     practical = [row for row in possible if row.messages <= most]
@@ -252,8 +251,8 @@ def recommend(rows: Sequence[PlanRow], target: Target, *, most: float) -> Advice
 def consider_fewer(advice: Advice, rows: Sequence[PlanRow]) -> bool:
     """Return whether `FEWER` may be better than the advice.
 
-    That is so if no protocol is recommended because of its messages, or if the recommended one sends many messages and
-    has false positives anyway.
+    That is so if no protocol is recommended because of its messages, or if the recommended one sends many and has false
+    positives anyway.
     """
     best = next((row for row in rows if row.name == advice.name), None)
     if best is None:

@@ -1,7 +1,7 @@
 """`private_histogram`: a private histogram of local data.
 
-It is the result of a shuffled protocol. Either every message is made, shuffled and counted, or the counts of the
-shuffled messages are sampled from their exact distribution, which gives the same results with the same probabilities.
+Either every message is made, shuffled and counted, or the counts of the shuffled messages are sampled from their exact
+distribution, which gives the same results with the same probabilities.
 """
 
 from __future__ import annotations
@@ -27,8 +27,7 @@ from shuffledp.progress import Progress, quiet
 from shuffledp.protocols.protocol import EngineName, EstimatorName, ReleaseName, TrustName
 from shuffledp.protocols.ranges import Ranges
 from shuffledp.release.choose import PrivacySpec, check_delta, choose, curator_error, curator_range_error
-from shuffledp.release.limits import cautions, mostly_missing, released_limit
-from shuffledp.release.notes import notes_on, question
+from shuffledp.release.notes import cautions, mostly_missing, notes_on, question, released_limit
 from shuffledp.release.ranges import check_alone, checked_shares, choose_ranges, in_units, needs_order
 from shuffledp.release.release import Release
 from shuffledp.release.simulate import evaluate as evaluated
@@ -37,11 +36,7 @@ from shuffledp.validation import failure_probability
 
 @dataclass(frozen=True, kw_only=True)
 class Presentation:
-    """What a release shows.
-
-    Estimates have intervals at confidence 1 - `beta`, and are adjusted to possible numbers if `consistent`. `ranges` or
-    `quantiles` add the distribution function, and `evaluate` the true errors.
-    """
+    """What a release shows."""
 
     beta: float = 0.05
     consistent: bool = False
@@ -234,7 +229,7 @@ def _asked(options: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _asked_of_domain(people: People) -> dict[str, Any]:
-    """The domain: edges and periods, which are public, as text; for lists only their length."""
+    """Edges and periods, which are public, as text; for lists only their length."""
     if people.source.possible is None:
         return {}
     if len(people.source.possible) > 1:
@@ -253,7 +248,6 @@ def _in_text(possible: Possible | None) -> int | dict[str, str] | None:
 
 
 _UNSAID = ("data", "domain", "master", "ledger", "progress")
-"""Options that a release does not repeat: data and places."""
+"""Data and places, which a release does not repeat."""
 
 _USUAL = {name: option.default for name, option in inspect.signature(private_histogram).parameters.items()}
-"""The default values of the options of `private_histogram`."""

@@ -1,7 +1,4 @@
-"""Releases with ranges and quantiles: parameter checks, the choice of protocol, units of the result, and plans.
-
-`plan_ranges` compares the ways to count ranges, and `advise_ranges` chooses between them.
-"""
+"""Releases with ranges and quantiles: parameter checks, the choice of protocol, units of the result, and plans."""
 
 from __future__ import annotations
 
@@ -42,7 +39,7 @@ CURATED_RANGES = replace(RANGES, title="Ranges (ours), by a curator", model="cen
 
 
 def checked_shares(shares: Iterable[float]) -> tuple[float, ...]:
-    """Return the requested shares of quantiles, each checked to lie between 0 and 1."""
+    """Return the requested shares of quantiles."""
     if isinstance(shares, str | bytes) or not isinstance(shares, Iterable):
         raise ParameterError(
             f"quantiles must be a list of shares, such as [0.5] for the median, got {type(shares).__name__}"
@@ -78,7 +75,7 @@ def needs_order() -> ParameterError:
 
 
 def choose_ranges(target: Target, *, listed: bool, trust: str = "shuffler", progress: Progress = quiet) -> Choice:
-    """Choose the protocol of a release with ranges; the possible values must be `listed`, in order."""
+    """Choose the protocol of a release with ranges."""
     if not listed:
         raise needs_order()
     progress("calibrating", 0.0)
@@ -90,7 +87,7 @@ def choose_ranges(target: Target, *, listed: bool, trust: str = "shuffler", prog
 def in_units(estimate: Estimate, possible: Possible, *, shares: Sequence[float] | None = None) -> Estimate:
     """Return an ordered estimate in the units of its domain: edges, periods, or a list.
 
-    Missing and other values come last and belong to no range. `shares` are the requested quantiles.
+    Missing and other values come last and belong to no range.
     """
     if not isinstance(estimate, OrderedEstimate):
         return estimate
@@ -102,7 +99,7 @@ def in_units(estimate: Estimate, possible: Possible, *, shares: Sequence[float] 
 
 
 def _in_order(estimate: OrderedEstimate) -> int:
-    """Return the number of labels before those without a place in the order."""
+    """The number of labels before those without a place in the order."""
     domain: Domain | None = estimate.domain
     ordered = estimate.ordered
     if domain is None:
@@ -133,7 +130,6 @@ class RangeRow(ShortRepr):
 
 
 OURS, FEWER, SUMS, CURATED = RANGES.title, "Ranges, fewer messages", "sums over a histogram", "a curator's ranges"
-"""Titles of the compared ways to count ranges."""
 
 
 def plan_ranges(
@@ -165,10 +161,7 @@ def _made(title: str, target: Target) -> Ranges:
 
 
 def _lower(ours: Ranges, target: Target, most: float) -> Ranges | None:
-    """Return the tree with the smallest error among those with at most `most` messages; None if there is none.
-
-    Each level needs at least one message.
-    """
+    """The tree with the smallest error among those with at most `most` messages; each level needs at least one."""
     made = []
     for levels in range(2, min(math.floor(most), ours.tree.levels) + 1):
         tree = Tree.with_levels(leaves=target.cells, levels=levels)

@@ -25,13 +25,12 @@ from shuffledp.protocols.protocol import HistogramProtocol
 from shuffledp.protocols.ranges import Ranges
 from shuffledp.protocols.shuffled.hashed import MOST_LOOKED_UP, HashedHistogram, check_looked_up
 from shuffledp.release.choose import CuratorError, is_smaller
-from shuffledp.release.limits import Caution
-from shuffledp.release.notes import Note
+from shuffledp.release.notes import Caution, Note
 from shuffledp.release.serialize import from_text, to_text
 from shuffledp.release.simulate import Evaluation
 
 SEVERAL_ROWS = 3
-"""The number of rows of one person whose privacy is stated where the guarantee is per row."""
+"""Rows of one person whose privacy is stated where the guarantee is per row."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -265,7 +264,11 @@ class Release:
 
 
 def look_up(release: Release, values: Iterable[Any], *, beta: float | None = None) -> Estimate:
-    """Return the estimate of exactly these values, each once, in the order in which they are first given."""
+    """Return the estimate of exactly these values, each once, in the order in which they are first given.
+
+    An interval over all d values allows each of them a failure probability of beta / d; over a list of k values it is
+    beta / k, so the intervals are narrower. This is post-processing of a published result: it costs no privacy.
+    """
     estimate, protocol = release.estimate, release.protocol
     if not isinstance(protocol, HashedHistogram) or len(estimate) != protocol.bins:
         got = "any text" if estimate.detection is not None else release.title
@@ -292,7 +295,6 @@ def few_values(values: Iterable[Any]) -> list[Any]:
 
 
 def _place(estimate: Estimate, value: Any) -> int:
-    """The place of a value among the estimates; a value that cannot occur is a LabelError."""
     try:
         at = estimate.find(value)
     except LabelError as error:

@@ -1,6 +1,8 @@
-"""Simulate many seeded releases of the same data and compare them with the truth. Nothing here is private.
+"""The true errors of one estimate, and of many seeded releases of the same data. Nothing here is private.
 
-`simulate` covers single values and, with `ranges`, the distribution function.
+Under a contribution cap there are two truths. Intervals cover the capped counts; the uncapped counts are the numbers of
+people who have each value. Of the error against the second, uncapped - capped comes from the cap, and estimate - capped
+from the noise.
 """
 
 from __future__ import annotations
@@ -28,7 +30,7 @@ from shuffledp.release.ranges import RANGES, check_alone, choose_ranges
 from shuffledp.validation import failure_probability, whole
 
 MOST_TRIALS = 10**6
-"""The most releases of a simulation; quantiles are exact enough with far fewer."""
+"""Quantiles are exact enough with far fewer."""
 
 _SHARES = {"smallest": 0.0, "median": 0.5, "90 %": 0.9, "95 %": 0.95, "99 %": 0.99, "largest": 1.0}
 
@@ -49,7 +51,7 @@ def error_quantiles(largest_errors: Sequence[float]) -> dict[str, float]:
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class RangeSimulation(ShortRepr):
-    """The largest errors of the distribution function over many releases of the same data. Not private.
+    """The largest errors of the distribution function over many releases of the same data.
 
     `held` counts the trials in which the band contained the truth everywhere; under a `cap`, that of the capped counts.
     """
@@ -68,7 +70,7 @@ class RangeSimulation(ShortRepr):
 
     @property
     def covered(self) -> float:
-        """The share of trials in which the band contained the truth everywhere; guaranteed to be at least 1 - beta."""
+        """The share of such trials; guaranteed to be at least 1 - beta."""
         return self.held / len(self.largest_errors)
 
     def error_quantiles(self) -> dict[str, float]:
@@ -76,7 +78,6 @@ class RangeSimulation(ShortRepr):
         return error_quantiles(self.largest_errors)
 
     def __str__(self) -> str:
-        """Return the errors of the releases in a few lines."""
         from shuffledp.explain.plan import simulation_text
 
         return simulation_text(self)
@@ -116,10 +117,7 @@ def simulate_ranges(
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Simulation(ShortRepr):
-    """Many releases of the same data, each compared with the truth. Not private.
-
-    Under a `cap`, the truth of intervals and errors are the capped counts; `trials` also have the others.
-    """
+    """Many releases of the same data, each compared with the truth."""
 
     title: str
     people: int
@@ -145,7 +143,6 @@ class Simulation(ShortRepr):
         return error_quantiles([trial.largest_error for trial in self.trials])
 
     def __str__(self) -> str:
-        """Return the errors of the releases in a few lines."""
         from shuffledp.explain.plan import simulation_text
 
         return simulation_text(self)
@@ -255,7 +252,7 @@ class UncappedErrors:
 
 @dataclass(frozen=True, kw_only=True)
 class Evaluation:
-    """The true errors of one estimate. Not private: for data one owns, and for simulations.
+    """The true errors of one estimate.
 
     `covered` says whether all simultaneous intervals hold their true counts; `per_bin_coverage` is the share of the
     compared bins whose own interval does. Under a contribution cap these, the `largest_error` and the `true_counts` of

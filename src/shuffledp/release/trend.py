@@ -48,7 +48,7 @@ from shuffledp.release.trend_rounds import (
 from shuffledp.validation import failure_probability, whole
 
 FORMAT = 1
-"""The version of the JSON object; it grows with every incompatible change."""
+"""It grows with every incompatible change."""
 
 MOST_VALUES, MOST_ROWS = 1000, 50_000
 """Values in a file, the most frequent of the latest round, and values times rounds. The intervals hold for all values,
@@ -237,7 +237,6 @@ class Trend(ShortRepr):
         return {}
 
     def _between(self, one: int, other: int) -> Changes:
-        """The changes of all values between the rounds at two places."""
         if (one, other) not in self._known_changes:
             risk = self.risks.each_pair
             self._known_changes[one, other] = Changes.of(
@@ -246,7 +245,6 @@ class Trend(ShortRepr):
         return self._known_changes[one, other]
 
     def __str__(self) -> str:
-        """Format the changes as text."""
         from shuffledp.explain.trend import text
 
         return text(self)
@@ -324,7 +322,7 @@ def _change(found: Difference | None) -> list[Any]:
 
 
 def _listed(trend: Trend) -> list[Any]:
-    """The values that a file has: in the order of the trend, the most frequent if there are many."""
+    """In the order of the trend, the most frequent values if there are many."""
     kept = set(trend.top(max(1, min(MOST_VALUES, MOST_ROWS // len(trend.rounds)))))
     return [label for label in trend.labels if label in kept]
 

@@ -1,7 +1,8 @@
-"""The changes of all values between two rounds, with intervals that hold at once.
+"""The changes of all values and quantiles between two rounds, with intervals that hold at once.
 
 The difference of two joint intervals is always valid. Where the errors of both rounds have known distributions, it is
-intersected with the interval from the exact distribution of their difference (estimators/differences.py).
+intersected with the interval from the exact distribution of their difference (estimators/differences.py). The intervals
+of a quantile follow from the band of the distribution function of its round.
 """
 
 from __future__ import annotations
@@ -163,7 +164,7 @@ def _verdict(low: float, high: float) -> Verdict:
 
 
 _DIGITS = 12
-"""Decimal digits of a bound on a share, far more than the noise leaves; rounded to the safe side."""
+"""Of a bound on a share, far more than the noise leaves."""
 
 
 def decimal_share(number: int, people: int, *, up: bool) -> float:
@@ -258,12 +259,11 @@ def quantile_trends(rounds: Sequence[tuple[int, Estimate]]) -> tuple[QuantileTre
 
 
 def _values(estimate: OrderedEstimate) -> tuple[Any, ...]:
-    """The values in the order."""
     return tuple(estimate.distribution().labels.tolist())
 
 
 def _apart(one: Any, other: Any) -> float | None:
-    """The difference of two numbers as a float; None for an open end, and for dates and texts."""
+    """The difference of two numbers; None for an open end, and for dates and texts."""
     numbers = (int, float, Decimal)
     if not isinstance(one, numbers) or not isinstance(other, numbers) or isinstance(one, datetime):
         return None
