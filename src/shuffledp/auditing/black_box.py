@@ -22,10 +22,10 @@ from shuffledp.auditing.observations import SCORES, Observer, learn
 from shuffledp.errors import ParameterError
 from shuffledp.formatting import share_at_least, share_at_most
 from shuffledp.histogram.shuffle import CentralProtocol, ShuffledProtocol, shuffle
-from shuffledp.paper.divergence import Pair
+from shuffledp.paper.divergence import Pair, allowed_delta
 from shuffledp.protocols.protocol import decoded
 from shuffledp.randomness import generator
-from shuffledp.validation import open_probability, real, whole
+from shuffledp.validation import open_probability, whole
 
 Output = ArrayLike | Mapping[Any, float]
 """Messages in the order seen, or a mapping from names to numbers."""
@@ -166,10 +166,7 @@ def released_counts(protocol: CentralProtocol) -> Mechanism:
 
 
 def _checked(delta: float, confidence: float) -> tuple[float, float]:
-    delta, confidence = real("delta", delta), open_probability("confidence", confidence)
-    if not 0 <= delta < 1:
-        raise ParameterError(f"delta must lie in [0, 1), got {delta:g}")
-    return delta, confidence
+    return float(allowed_delta(delta)), open_probability("confidence", confidence)
 
 
 def _differing_row(dataset: NDArray[Any], neighbour: NDArray[Any]) -> int:

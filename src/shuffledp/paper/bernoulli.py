@@ -17,12 +17,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shuffledp.accounting.rounding import ESTIMATE_AT_AN_EDGE
-from shuffledp.errors import TooFewUsersError
 from shuffledp.noise import Binomial
 from shuffledp.noise.binomial import round_up_to_grid, safely_up
 from shuffledp.noise.discrete_laplace import DiscreteLaplace
 from shuffledp.noise.distribution import Window
-from shuffledp.paper.support_identification import TARGET, smallest_users
+from shuffledp.paper.support_identification import TARGET, possible_users, smallest_users
 from shuffledp.protocols import BinarySum, BlanketSum
 from shuffledp.protocols.local import RandomizedResponse
 from shuffledp.validation import head_count, open_probability, target_delta, target_epsilon
@@ -98,13 +97,8 @@ class BernoulliMean:
         def does(users: int) -> bool:
             return self.worst_success(made(users), users=users, enough=target) >= target
 
-        try:
-            made(1)
-            least = 1
-        except TooFewUsersError as error:
-            least = error.minimum_users
         # fewer than 1 / (4 alpha^2) people have a standard deviation above alpha at p = 1/2
-        least = max(least, math.floor(1 / (4 * self.alpha**2)))
+        least = max(possible_users(made), math.floor(1 / (4 * self.alpha**2)))
         users = smallest_users(lambda n: float(does(n)), least=least, target=1.0)
         while (failed := next((n for n in self._low_points(made, users) if not does(n)), None)) is not None:
             users = failed + 1

@@ -216,12 +216,11 @@ Trial = Callable[[int, np.random.Generator], bool]
 
 @dataclass(frozen=True, kw_only=True)
 class MeasuredUsers:
-    """`users` suffices and `too_few` does not, both at once with this confidence."""
+    """`users` suffices and `too_few` does not, both at once with the confidence."""
 
     users: int
     too_few: int
     trials: int
-    confidence: float
 
 
 def measured_users(
@@ -249,9 +248,7 @@ def measured_users(
         enough += 1
     while grid.users(short) >= 1 and _verdict(grid, short, target=target, level=next(levels)) is not False:
         short -= 1
-    return MeasuredUsers(
-        users=grid.users(enough), too_few=max(0, grid.users(short)), trials=grid.trials, confidence=confidence
-    )
+    return MeasuredUsers(users=grid.users(enough), too_few=max(0, grid.users(short)), trials=grid.trials)
 
 
 @dataclass

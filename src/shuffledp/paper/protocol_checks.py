@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from fractions import Fraction
 from itertools import product
 from typing import Any
@@ -17,7 +16,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from shuffledp.errors import ParameterError
 from shuffledp.noise import Binomial, CompoundPoisson
 from shuffledp.paper.divergence import (
     NEVER,
@@ -56,6 +54,7 @@ from shuffledp.protocols.local import BassilySmith, HadamardResponse, LocalHashi
 from shuffledp.protocols.local.frequency_oracle import FrequencyOracle
 from shuffledp.protocols.protocol import HistogramProtocol
 from shuffledp.protocols.target import Target
+from shuffledp.validation import one_of
 
 TARGET = Target(users=80, bins=4, epsilon=1.0, delta=0.01, honest_users=60)
 """Few enough users to sum whole distributions, in integers where the noise is binomial."""
@@ -88,9 +87,7 @@ DEFAULT = tuple(name for name in NAMES if name in PAPER or name in SUMS or name 
 
 def check(name: str | None = None, *, progress: Progress = quiet) -> Iterator[Statement]:
     """Check the paper's statements and one protocol of every class, or what has the given name."""
-    if name is not None and name not in NAMES:
-        raise ParameterError(f"protocol must be one of {', '.join(NAMES)}; got {name!r}")
-    chosen = DEFAULT if name is None else (name,)
+    chosen = DEFAULT if name is None else (one_of("protocol", name, NAMES),)
     for at, one in enumerate(chosen):
         progress("checking", at / len(chosen))
         try:
@@ -129,14 +126,13 @@ def privacy_check(name: str, protocol: HasGuarantee, target: Target) -> Statemen
     oracle = ORACLES.get(type(protocol))
     if oracle is None:
         return Statement.unchecked(name, title, problem="no oracle")
-    truth = oracle(protocol, target)
     return at_most(
         name,
         title,
         Quantity.DELTA,
         claimed=target.delta,
-        computed=truth.delta,
-        basis=truth.basis,
+        computed=oracle(protocol, target),
+        basis=_BASES.get(type(protocol), Basis.RECOMPUTED),
         rounding=ROUNDED,
         epsilon=target.epsilon,
         users=target.users,
@@ -144,15 +140,7 @@ def privacy_check(name: str, protocol: HasGuarantee, target: Target) -> Statemen
     )
 
 
-@dataclass(frozen=True)
-class Truth:
-    """A delta and how it is known."""
-
-    delta: float | Fraction
-    basis: Basis = Basis.RECOMPUTED
-
-
-Oracle = Callable[[Any, Target], Truth]
+Oracle = Callable[[Any, Target], float | Fraction]
 
 
 def _ratio(target: Target) -> Fraction:
@@ -160,25 +148,22 @@ def _ratio(target: Target) -> Fraction:
     return exponential_above(target.epsilon)
 
 
-def _binomial_noise(probability: float, target: Target, *, moved: int) -> Truth:
-    delta = binomial_shift_delta(people=target.honest, probability=probability, moved=moved, ratio=_ratio(target))
-    return Truth(delta)
+def _binomial_noise(probability: float, target: Target, *, moved: int) -> Fraction:
+    return binomial_shift_delta(people=target.honest, probability=probability, moved=moved, ratio=_ratio(target))
 
 
-def _shifts(target: Target, *noise: NDArray[np.float64]) -> Truth:
+def _shifts(target: Target, *noise: NDArray[np.float64]) -> float:
     """Counts with the given noise, one of each moved up and one moved down."""
-    return Truth(
-        worse_way([Pair.shifted(distribution, by) for by in (1, -1) for distribution in noise], float(_ratio(target)))
-    )
+    return worse_way([Pair.shifted(one, by) for by in (1, -1) for one in noise], float(_ratio(target)))
 
 
-def _dummy(protocol: DummyHistogram, target: Target) -> Truth:
+def _dummy(protocol: DummyHistogram, target: Target) -> float | Fraction:
     if isinstance(protocol.noise, Binomial):
         return _binomial_noise(protocol.noise.probability, target, moved=2)
     return _shifts(target, _compound_poisson(protocol.noise, target))
 
 
-def _sparse(protocol: SparseHistogram, target: Target) -> Truth:
+def _sparse(protocol: SparseHistogram, target: Target) -> float:
     return _shifts(
         target, *(_compound_poisson(distribution, target) for distribution in (protocol.pairs, protocol.lone))
     )
@@ -193,21 +178,21 @@ def _compound_poisson(distribution: CompoundPoisson, target: Target) -> NDArray[
     return listed[: int(np.flatnonzero(listed > 1e-25)[-1]) + 1]
 
 
-def _public_coin(protocol: PublicCoinHistogram, target: Target) -> Truth:
+def _public_coin(protocol: PublicCoinHistogram, target: Target) -> float:
     distribution = near_the_mean(target.honest, protocol.noise.probability)
     return _shifts(target, *[distribution] * protocol.rows)
 
 
-def _private_coin(protocol: PrivateCoinHistogram, target: Target) -> Truth:
+def _private_coin(protocol: PrivateCoinHistogram, target: Target) -> float:
     """E[(1 - e^epsilon N' / N)_+], N = 1 + Bin(m, t), N' = Bin(m + 1, t), for m noise messages of honest users."""
     noise, chance = target.honest * protocol.noise_messages, 2.0**-protocol.elements
     own, other = (_from_zero(noise + more, chance) for more in (0, 1))
     supports = np.arange(1, own.size + 1)[:, None]
     gain = np.maximum(1 - float(_ratio(target)) * np.arange(other.size)[None, :] / supports, 0.0)
-    return Truth(float(own @ gain @ other))
+    return float(own @ gain @ other)
 
 
-def _hashed(protocol: HashedHistogram, target: Target) -> Truth:
+def _hashed(protocol: HashedHistogram, target: Target) -> float:
     """E[(N - e^epsilon N')_+] / rate for the dummies N and N' on two graphs that share every q-th pair."""
     rate, ratio = protocol.dummies.rate * target.honest / target.users, float(_ratio(target))
     both = 1 / protocol.family.modulus
@@ -215,7 +200,7 @@ def _hashed(protocol: HashedHistogram, target: Target) -> Truth:
     alone, shared = (listed[: int(np.flatnonzero(listed > NEVER)[-1]) + 1] for listed in (alone, shared))
     own, other = np.arange(alone.size)[:, None], np.arange(alone.size)[None, :]
     gains = (alone @ np.maximum(own + common - ratio * (other + common), 0.0) @ alone for common in range(shared.size))
-    return Truth(sum(chance * gain for chance, gain in zip(shared.tolist(), gains, strict=True)) / rate)
+    return float(sum(chance * gain for chance, gain in zip(shared.tolist(), gains, strict=True)) / rate)
 
 
 def _from_zero(trials: int, probability: float) -> NDArray[np.float64]:
@@ -224,9 +209,9 @@ def _from_zero(trials: int, probability: float) -> NDArray[np.float64]:
     return distribution[: int(np.flatnonzero(distribution > NEVER)[-1]) + 1]
 
 
-def _blanket(protocol: BlanketHistogram | BlanketSum, target: Target) -> Truth:
+def _blanket(protocol: BlanketHistogram | BlanketSum, target: Target) -> float:
     pair, ratio = coins_pair(target.honest, protocol.flip_probability), float(_ratio(target))
-    return Truth(pair.delta(ratio) if isinstance(protocol, BlanketSum) else pair.delta_beside(pair, ratio))
+    return pair.delta(ratio) if isinstance(protocol, BlanketSum) else pair.delta_beside(pair, ratio)
 
 
 def coins_pair(users: int, flip: float) -> Pair:
@@ -241,12 +226,12 @@ def coins_pair(users: int, flip: float) -> Pair:
     return Pair(np.concatenate(one), np.concatenate(zero))
 
 
-def _amplified(protocol: AmplifiedOracle, target: Target) -> Truth:
+def _amplified(protocol: AmplifiedOracle, target: Target) -> float:
     """The better of the bound for every randomizer and the bound for this one."""
     ratio, oracle = float(_ratio(target)), protocol.oracle
     covered = 1.0 if isinstance(oracle, RandomizedResponse) else math.exp(-oracle.epsilon)
     cases = ((1.0, 0.0), (telling_share(oracle), covered))
-    return Truth(min(copies_pair(target.honest, oracle.epsilon, telling=t, covered=h).delta(ratio) for t, h in cases))
+    return min(copies_pair(target.honest, oracle.epsilon, telling=t, covered=h).delta(ratio) for t, h in cases)
 
 
 def telling_share(oracle: FrequencyOracle) -> float:
@@ -290,7 +275,7 @@ def copies_pair(users: int, local_epsilon: float, *, telling: float, covered: fl
     return Pair(np.concatenate(one), np.concatenate(zero))
 
 
-def _real_sum(protocol: RealSum, target: Target) -> Truth:
+def _real_sum(protocol: RealSum, target: Target) -> float:
     """Laplace noise on a sum that moves by `scale`, and what the honest users' shares reveal beyond the sum.
 
     By the theorem on shares this is a distance of 2^-sigma, sigma = ((shares - 2) (log2 n - log2 e) - log2 q) / 2.
@@ -299,11 +284,11 @@ def _real_sum(protocol: RealSum, target: Target) -> Truth:
     sigma = ((protocol.shares - 2) * mixing - protocol.modulus_bits) / 2
     # the noise is epsilon-private by itself if P(k) / P(k - scale) <= decay^-scale is at most e^epsilon
     noise = 0.0 if Fraction(protocol.noise.decay) ** -protocol.scale <= _ratio(target) else 1.0
-    return Truth(noise + (1 + float(_ratio(target))) * 2.0**-sigma, Basis.BOUND)
+    return noise + (1 + float(_ratio(target))) * math.exp2(-sigma)
 
 
-def _central(protocol: LaplaceHistogram | StabilityHistogram, target: Target) -> Truth:
-    return Truth(central_delta(protocol, ratio=_ratio(target)), Basis.ENUMERATED)
+def _central(protocol: LaplaceHistogram | StabilityHistogram, target: Target) -> Fraction:
+    return central_delta(protocol, ratio=_ratio(target))
 
 
 def central_delta(protocol: LaplaceHistogram | StabilityHistogram, *, ratio: Fraction) -> Fraction:
@@ -389,3 +374,10 @@ ORACLES: dict[type, Oracle] = {
     LaplaceHistogram: _central,
     StabilityHistogram: _central,
 }
+
+_BASES = {
+    RealSum: Basis.BOUND,
+    LaplaceHistogram: Basis.ENUMERATED,
+    StabilityHistogram: Basis.ENUMERATED,
+}
+"""How the delta is known, if it is not recomputed."""

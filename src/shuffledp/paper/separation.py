@@ -31,7 +31,7 @@ from shuffledp.progress import Progress, quiet
 from shuffledp.protocols import BinarySum, BlanketSum, Histogram, SparseHistogram
 from shuffledp.protocols.central import StabilityHistogram
 from shuffledp.protocols.protocol import HistogramProtocol
-from shuffledp.validation import target_delta, target_epsilon, whole
+from shuffledp.validation import one_of, target_delta, target_epsilon, whole
 
 LONGEST_PERMUTATION = 100_000
 """The local baseline takes 15 minutes, 0.15 s for each of some 5,000 trials."""
@@ -295,9 +295,7 @@ def separate(
     Without `local` the simulated baseline, which takes nearly all of the time, is left out. `options` are `branching`
     for pointer-jumping and `bins` for support. A column that is impossible has the reason in its cells.
     """
-    if not isinstance(problem, str) or problem not in PROBLEMS:
-        raise ParameterError(f"problem must be one of {', '.join(PROBLEMS)}; got {problem!r}")
-    chosen, rng = PROBLEMS[problem], np.random.default_rng(whole("seed", seed, minimum=0))
+    chosen, rng = PROBLEMS[one_of("problem", problem, PROBLEMS)], np.random.default_rng(whole("seed", seed, minimum=0))
     epsilon, delta = target_epsilon(epsilon), target_delta(delta)
     for name in options:
         if name not in chosen.options:

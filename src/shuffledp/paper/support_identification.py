@@ -31,7 +31,7 @@ from shuffledp.histogram.estimate import Estimate
 from shuffledp.histogram.tally import Tally
 from shuffledp.protocols.protocol import HistogramProtocol
 from shuffledp.randomness import generator
-from shuffledp.validation import MOST_USERS, head_count, open_probability, target_delta, target_epsilon, whole
+from shuffledp.validation import MOST_USERS, head_count, one_of, open_probability, target_delta, target_epsilon, whole
 
 TARGET = 0.99
 """The probability of success in the paper's problems."""
@@ -138,7 +138,7 @@ class SupportIdentification:
     def success(self, protocol: HistogramProtocol, *, rule: str = "any") -> float:
         """The exact probability that exactly the support is found, over the sample and the noise."""
         chance = report_chance(protocol)
-        at_least = self.error_bound(protocol) + 1 if _known(rule) == "paper" else 0.0
+        at_least = self.error_bound(protocol) + 1 if one_of("rule", rule, RULES) == "paper" else 0.0
         return chance_all_found(
             users=protocol.users,
             items=self.items_in_support,
@@ -152,17 +152,10 @@ class SupportIdentification:
 
         `protocol` creates the protocol for a number of people.
         """
-        target, rule = open_probability("success", success), _known(rule)
-        try:
-            protocol(1)
-            least = 1
-        except TooFewUsersError as error:
-            least = error.minimum_users
-
-        def found(users: int) -> float:
-            return self.success(protocol(users), rule=rule)
-
-        return smallest_users(found, least=least, target=target)
+        target, rule = open_probability("success", success), one_of("rule", rule, RULES)
+        return smallest_users(
+            lambda users: self.success(protocol(users), rule=rule), least=possible_users(protocol), target=target
+        )
 
     def claimed_sample_size(self, *, epsilon: float, delta: float) -> int:
         """The number of people in the paper's proof with its own constants, for (epsilon, delta) in total.
@@ -181,6 +174,15 @@ class SupportIdentification:
             least=theorems.theorem_users(epsilon=epsilon, delta=delta),
             target=1 - _HALF_RISK,
         )
+
+
+def possible_users(protocol: Callable[[int], object]) -> int:
+    """The fewest people for whom a protocol can be made."""
+    try:
+        protocol(1)
+    except TooFewUsersError as error:
+        return error.minimum_users
+    return 1
 
 
 def smallest_users(success: Callable[[int], float], *, least: int = 1, target: float = TARGET) -> int:
@@ -208,9 +210,3 @@ def report_chance(protocol: HistogramProtocol) -> ReportChance:
             "found; use a protocol without them, such as Histogram"
         )
     return estimator.report_chance
-
-
-def _known(rule: str) -> str:
-    if rule not in RULES:
-        raise ParameterError(f"rule must be one of {', '.join(RULES)}; got {rule!r}")
-    return rule
