@@ -20,7 +20,6 @@ from shuffledp.ledger.budget import (
     ELSEWHERE,
     Budget,
     LedgerEntry,
-    Make,
     Standing,
     described,
     largest_that_fits,
@@ -120,8 +119,7 @@ class Ledger:
                     people=protocol.users,
                     parameters=parameters,
                 )
-        make = partial(_same_curve, protocol, entry)
-        raise self._refusal(before, curve, make, delta=delta, outcome="; nothing was released")
+        raise self._refusal(before, protocol, entry, outcome="; nothing was released")
 
     def check_fits(self, protocols: Mapping[str, HistogramProtocol], *, entries: Mapping[str, Entry]) -> None:
         """Raise BudgetError if these releases do not fit together. Enter nothing.
@@ -136,9 +134,8 @@ class Ledger:
             return
         if len(new) > 1:
             raise self._refusal_of_several(before, list(new.values()))
-        for what, curve in new.items():
-            _, delta = stated_guarantee(protocols[what])
-            raise self._refusal(before, curve, partial(_same_curve, protocols[what], entries.get(what)), delta=delta)
+        for what in new:
+            raise self._refusal(before, protocols[what], entries.get(what))
 
     def spend_elsewhere(self, *, epsilon: float, delta: float, what: str) -> int:
         """Enter a release of another program; it counts as the worst release with this guarantee.
@@ -179,10 +176,12 @@ class Ledger:
         )
 
     def _refusal(
-        self, before: Composition, curve: Curve, make: Make, *, delta: float, outcome: str = ""
+        self, before: Composition, protocol: HistogramProtocol, entry: Entry | None, *, outcome: str = ""
     ) -> BudgetError:
-        limit, fits = self._budget, largest_that_fits(self._budget, before, make)
-        reached = share_at_most(limit.reached(composed([before, curve])))
+        """Return the error for a release that does not fit, with the epsilon that would."""
+        limit, (_, delta) = self._budget, stated_guarantee(protocol)
+        fits = largest_that_fits(limit, before, lambda epsilon: _same_kind(protocol, entry, epsilon).privacy)
+        reached = share_at_most(limit.reached(composed([before, _curve_of(protocol)])))
         spent = share_at_most(limit.reached(before)) if before.parts else "nothing"
         at = f"at delta {privacy_figure(delta)}"
         none = f"No epsilon of at least {smallest_epsilon(limit):g} fits {at}"
@@ -217,11 +216,6 @@ def _entered(entries: Iterable[LedgerEntry], what: str, curve: Curve) -> int | N
 
 def _composed(entries: Any) -> Composition:
     return composed([entry.curve for entry in entries])
-
-
-def _same_curve(protocol: HistogramProtocol, entry: Entry | None, epsilon: float) -> Curve:
-    """Return the curve of the same protocol with another epsilon."""
-    return _same_kind(protocol, entry, epsilon).privacy
 
 
 def _same_kind(protocol: HistogramProtocol, entry: Entry | None, epsilon: float) -> HistogramProtocol:

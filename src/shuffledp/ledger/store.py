@@ -12,6 +12,7 @@ import sqlite3
 import tempfile
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
+from dataclasses import fields
 from datetime import UTC, date, datetime
 from pathlib import Path
 from urllib.parse import quote
@@ -213,27 +214,15 @@ def _budget(connection: sqlite3.Connection, path: Path) -> Budget:
 
 def _entries(connection: sqlite3.Connection, path: Path) -> list[LedgerEntry]:
     """Return all entries; none may be missing."""
-    rows = connection.execute(
-        "SELECT number, day, what, protocol, epsilon, delta, people, version, published, parameters FROM entries "
-        "ORDER BY number"
-    ).fetchall()
+    names = [field.name for field in fields(LedgerEntry)]
+    rows = connection.execute(f"SELECT {', '.join(names)} FROM entries ORDER BY number").fetchall()
     if [row[0] for row in rows] != list(range(1, len(rows) + 1)):
         raise DataError(_DAMAGED.format(path=path))
+    stored = (dict(zip(names, row, strict=True)) for row in rows)
     try:
         return [
-            LedgerEntry(
-                number=number,
-                day=date.fromisoformat(day),
-                what=what,
-                protocol=protocol,
-                epsilon=epsilon,
-                delta=delta,
-                people=people,
-                version=version,
-                published=bool(published),
-                parameters=parameters,
-            )
-            for number, day, what, protocol, epsilon, delta, people, version, published, parameters in rows
+            LedgerEntry(**{**each, "day": date.fromisoformat(each["day"]), "published": bool(each["published"])})
+            for each in stored
         ]
     except (TypeError, ValueError):
         raise DataError(_DAMAGED.format(path=path)) from None
