@@ -7,7 +7,7 @@ with all others at once. This only processes what is released, so it costs no pr
 from __future__ import annotations
 
 import unicodedata
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -118,14 +118,9 @@ def _together(estimate: Estimate, hidden: NDArray[np.bool_]) -> Estimate:
 
     return replace(
         estimate,
-        symbols=as_symbols(list(_labels(estimate, hidden))),
+        symbols=as_symbols([*estimate.labels[~hidden].tolist(), HIDDEN]),
         domain=None if estimate.domain is None else estimate.domain.implicit(estimate.bins),
         counts=np.append(estimate.counts[~hidden], total),
         per_bin=joined(estimate.per_bin),
         simultaneous=joined(estimate.simultaneous),
     )
-
-
-def _labels(estimate: Estimate, hidden: NDArray[np.bool_]) -> Iterator[Any]:
-    yield from estimate.labels[~hidden].tolist()
-    yield HIDDEN

@@ -123,13 +123,7 @@ def private_histogram(
     )
     check_delta(asked)
     if shown.ranges:
-        check_alone(
-            column,
-            protocol=protocol,
-            estimator=estimator,
-            values_per_person=values_per_person,
-            count_capped=count_capped,
-        )
+        check_alone(column, asked, values_per_person=values_per_person, count_capped=count_capped)
     spending = Spending(ledger)
     source = Source.of(
         data,

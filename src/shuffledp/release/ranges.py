@@ -25,7 +25,7 @@ from shuffledp.protocols.protocol import TrustName
 from shuffledp.protocols.ranges import Ranges
 from shuffledp.protocols.shuffled.dummy import DummyHistogram
 from shuffledp.protocols.target import Target
-from shuffledp.release.choose import Choice
+from shuffledp.release.choose import Choice, PrivacySpec
 from shuffledp.release.plan_rows import PRACTICAL_MESSAGES, Reason
 from shuffledp.validation import failure_probability, open_probability
 
@@ -50,15 +50,13 @@ def checked_shares(shares: Iterable[float]) -> tuple[float, ...]:
     return found
 
 
-def check_alone(
-    column: Any, *, protocol: str | None, estimator: str | None, values_per_person: int, count_capped: bool
-) -> None:
+def check_alone(column: Any, asked: PrivacySpec, *, values_per_person: int, count_capped: bool) -> None:
     """Refuse several columns and parameters that do not apply to ranges, before anything is read."""
     if isinstance(column, list | tuple) and len(column) > 1:
         raise ParameterError(f"column must be one column for ranges and quantiles, got {len(column)}: leave out others")
     useless = {
-        "protocol": protocol is not None,
-        "estimator": estimator is not None,
+        "protocol": asked.protocol is not None,
+        "estimator": asked.estimator is not None,
         "values_per_person": values_per_person != 1,
         "count_capped": count_capped,
     }

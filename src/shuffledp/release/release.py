@@ -152,13 +152,26 @@ class Release:
         return self.estimate.interval(label, simultaneous=simultaneous)
 
     def lookup(self, values: Iterable[Any], *, beta: float | None = None) -> Estimate:
-        """Estimate exactly these values, with narrower intervals that hold for all of them at once.
+        """Estimate exactly these values, each once, with narrower intervals that hold for all of them at once.
 
-        It needs a release of the protocol hashed. Choose the values without looking at their estimates: intervals of
-        the largest of many estimates fail more often. A value outside the domain is a LabelError. Nothing is spent:
-        this uses the published result only.
+        It needs a release of the protocol hashed. Of d values each may fail with probability beta / d, of a list of k
+        values with beta / k. Choose them without looking at their estimates: intervals of the largest of many estimates
+        fail more often. A value outside the domain is a LabelError. Nothing is spent: this uses the published result.
         """
-        return look_up(self, values, beta=beta)
+        estimate, protocol = self.estimate, self.protocol
+        if not isinstance(protocol, HashedHistogram) or len(estimate) != protocol.bins:
+            got = "any text" if estimate.detection is not None else self.title
+            raise ParameterError(
+                f"lookup needs a release of the protocol hashed with a domain, got {got}: interval(value) has the "
+                "interval of one value"
+            )
+        if estimate.adjusted:
+            raise ParameterError("lookup needs the estimates before they were adjusted: leave out consistent")
+        places = list(dict.fromkeys(_place(estimate, value) for value in _few_values(values)))
+        statistic = DecodedTally(np.array(places), protocol.estimator.supports_of(estimate.counts[places]))
+        beta = estimate.beta if beta is None else beta
+        found = protocol.looked_up(statistic, estimate.labels[places], beta=beta)
+        return replace(found, about=estimate.about, cap=estimate.cap, where=estimate.where)
 
     def top(self, limit: int | None = None) -> list[Row]:
         """The bins with the largest estimates, largest first."""
@@ -263,30 +276,8 @@ class Release:
         return to_text(self)
 
 
-def look_up(release: Release, values: Iterable[Any], *, beta: float | None = None) -> Estimate:
-    """Return the estimate of exactly these values, each once, in the order in which they are first given.
-
-    An interval over all d values allows each of them a failure probability of beta / d; over a list of k values it is
-    beta / k, so the intervals are narrower. This is post-processing of a published result: it costs no privacy.
-    """
-    estimate, protocol = release.estimate, release.protocol
-    if not isinstance(protocol, HashedHistogram) or len(estimate) != protocol.bins:
-        got = "any text" if estimate.detection is not None else release.title
-        raise ParameterError(
-            f"lookup needs a release of the protocol hashed with a domain, got {got}: interval(value) has the interval "
-            "of one value"
-        )
-    if estimate.adjusted:
-        raise ParameterError("lookup needs the estimates before they were adjusted: leave out consistent")
-    places = list(dict.fromkeys(_place(estimate, value) for value in few_values(values)))
-    statistic = DecodedTally(np.array(places), protocol.estimator.supports_of(estimate.counts[places]))
-    beta = estimate.beta if beta is None else beta
-    found = protocol.looked_up(statistic, estimate.labels[places], beta=beta)
-    return replace(found, about=estimate.about, cap=estimate.cap, where=estimate.where)
-
-
-def few_values(values: Iterable[Any]) -> list[Any]:
-    """Return the values as a list; stop before a list that is too long fills the memory."""
+def _few_values(values: Iterable[Any]) -> list[Any]:
+    """The values as a list; stop before a list that is too long fills the memory."""
     if isinstance(values, str | bytes) or not isinstance(values, Iterable):
         raise ParameterError(f"values must be a list of values, got one {type(values).__name__}")
     found = list(islice(values, MOST_LOOKED_UP + 1))

@@ -183,13 +183,7 @@ def simulate(
     beta = failure_probability(beta)
     trials, rng = checked_trials(trials), np.random.default_rng(whole("seed", seed, minimum=0))
     if ranges:
-        check_alone(
-            column,
-            protocol=protocol,
-            estimator=estimator,
-            values_per_person=values_per_person,
-            count_capped=count_capped,
-        )
+        check_alone(column, asked, values_per_person=values_per_person, count_capped=count_capped)
     source = Source.of(
         data,
         column=column,
