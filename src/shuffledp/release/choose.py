@@ -6,14 +6,22 @@ The choice follows from public numbers alone, and so does the error that a trust
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
+import numpy as np
+
+from shuffledp.data.bins import OTHER, Possible
 from shuffledp.data.people import People
 from shuffledp.errors import ParameterError, TooFewUsersError
 from shuffledp.estimators.hashed_values import MOST_VALUES
 from shuffledp.formatting import ShortRepr
+from shuffledp.histogram.domain import Domain
+from shuffledp.histogram.edges import Edges
+from shuffledp.histogram.estimate import Estimate
+from shuffledp.histogram.ordered_estimate import OrderedEstimate
+from shuffledp.histogram.periods import Periods
 from shuffledp.progress import Progress, quiet
 from shuffledp.protocols.catalogue import CATALOGUE, Entry, Model
 from shuffledp.protocols.protocol import EstimatorName, HistogramProtocol, ReleaseName, TrustName
@@ -22,6 +30,7 @@ from shuffledp.protocols.target import Target
 from shuffledp.release.plan_rows import (
     FEWER,
     PRACTICAL_MESSAGES,
+    RANGES,
     PlanRow,
     Problem,
     Reason,
@@ -31,7 +40,7 @@ from shuffledp.release.plan_rows import (
     or_fewer,
     recommend,
 )
-from shuffledp.validation import failure_probability, one_of, target_delta, target_epsilon
+from shuffledp.validation import failure_probability, one_of, open_probability, target_delta, target_epsilon
 
 _MOST_CELLS, _LEAST_EPSILON = 4096, 0.5
 """Beyond these, the error of a curator's ranges takes seconds to compute: with more values because of the tree, with a
@@ -94,6 +103,35 @@ class PrivacySpec:
             delta=self.delta,
             values_per_person=people.source.bins_per_person,
             padding_bins=people.padding_bins,
+        )
+
+
+def checked_shares(shares: Iterable[float]) -> tuple[float, ...]:
+    """Return the requested shares of quantiles."""
+    if isinstance(shares, str | bytes) or not isinstance(shares, Iterable):
+        raise ParameterError(
+            f"quantiles must be a list of shares, such as [0.5] for the median, got {type(shares).__name__}"
+        )
+    found = tuple(open_probability("quantiles", share, hint="; 0.5 is the median") for share in shares)
+    if not found:
+        raise ParameterError("quantiles must be at least one share, such as 0.5 for the median")
+    return found
+
+
+def check_alone(column: Any, asked: PrivacySpec, *, values_per_person: int, count_capped: bool) -> None:
+    """Refuse several columns and parameters that do not apply to ranges, before anything is read."""
+    if isinstance(column, list | tuple) and len(column) > 1:
+        raise ParameterError(f"column must be one column for ranges and quantiles, got {len(column)}: leave out others")
+    useless = {
+        "protocol": asked.protocol is not None,
+        "estimator": asked.estimator is not None,
+        "values_per_person": values_per_person != 1,
+        "count_capped": count_capped,
+    }
+    if given := [name for name, is_given in useless.items() if is_given]:
+        raise ParameterError(
+            "ranges and quantiles count one value per person with a protocol of their own: leave out "
+            f"{' and '.join(given)}"
         )
 
 
@@ -276,3 +314,47 @@ def _of_another_model(protocol: str, known: Mapping[str, Entry], trust: TrustNam
         f"protocol {protocol} is of the {model} model, which compare measures; a release is made with one of the "
         f"shuffled model: {', '.join(names)} and others{instead}"
     )
+
+
+CURATED_RANGES = replace(RANGES, title="Ranges (ours), by a curator", model="central")
+
+
+def needs_order() -> ParameterError:
+    """Return the error for ranges without an ordered domain."""
+    return ParameterError("ranges and quantiles need an ordered domain: edges of numbers, periods of time, or a list")
+
+
+def choose_ranges(target: Target, *, listed: bool, trust: str = "shuffler", progress: Progress = quiet) -> Choice:
+    """Choose the protocol of a release with ranges."""
+    if not listed:
+        raise needs_order()
+    progress("calibrating", 0.0)
+    protocol = Ranges.for_target(target, trust=trust)
+    entry = RANGES if trust == "shuffler" else CURATED_RANGES
+    return Choice(name="ranges", entry=entry, protocol=protocol)
+
+
+def in_units(estimate: Estimate, possible: Possible, *, shares: Sequence[float] | None = None) -> Estimate:
+    """Return an ordered estimate in the units of its domain: edges, periods, or a list.
+
+    Missing and other values come last and belong to no range.
+    """
+    if not isinstance(estimate, OrderedEstimate):
+        return estimate
+    if shares is not None:
+        estimate = replace(estimate, shares=tuple(shares))
+    if isinstance(possible, Edges | Periods):
+        return replace(estimate, edges=tuple(possible.edges), ordered=len(possible.edges) + 1)
+    return replace(estimate, ordered=_in_order(estimate))
+
+
+def _in_order(estimate: OrderedEstimate) -> int:
+    """The number of labels before those without a place in the order."""
+    domain: Domain | None = estimate.domain
+    ordered = estimate.ordered
+    if domain is None:
+        return ordered
+    last = domain.decode(np.arange(max(0, ordered - 2), ordered)).tolist()
+    while ordered > 1 and last and (last[-1] is None or last[-1] == OTHER):
+        ordered, last = ordered - 1, last[:-1]
+    return ordered

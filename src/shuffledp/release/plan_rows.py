@@ -1,9 +1,13 @@
-"""One row of a plan per protocol, and the rule that chooses between the rows, which plans and releases share."""
+"""One row of a plan per protocol or per way to count ranges, and the rules that choose between rows.
+
+Plans and releases share these rules.
+"""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import NamedTuple
@@ -12,12 +16,16 @@ from shuffledp.accounting.composition import composed
 from shuffledp.accounting.rounds import guarantee_of_one
 from shuffledp.errors import ParameterError, TooFewUsersError
 from shuffledp.estimators.base import AdditiveNoise, KnownVariance
-from shuffledp.formatting import printable
+from shuffledp.estimators.tree import Tree
+from shuffledp.formatting import ShortRepr, printable
 from shuffledp.progress import Progress, quiet
 from shuffledp.protocols.catalogue import CATALOGUE, Entry, Model
-from shuffledp.protocols.protocol import HistogramProtocol
+from shuffledp.protocols.protocol import HistogramProtocol, TrustName
+from shuffledp.protocols.ranges import Ranges
+from shuffledp.protocols.shuffled.dummy import DummyHistogram
 from shuffledp.protocols.shuffled.hashed_noise import DUMMIES, LEAST_DUMMIES
 from shuffledp.protocols.target import Target
+from shuffledp.validation import failure_probability
 
 
 class Problem(StrEnum):
@@ -272,3 +280,131 @@ def or_fewer(advice: Advice, rows: Sequence[PlanRow], fewer: PlanRow, *, most: f
     ):
         return Advice(fewer.name, Reason.FEW_MESSAGES, most)
     return advice
+
+
+RANGES = Entry(
+    title="Ranges (ours)",
+    kind=Ranges,
+    summary="groups of neighbouring values; shows every range of values, and quantiles",
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class RangeRow(ShortRepr):
+    """The error and cost of one way to count ranges.
+
+    error         bound on the error of the number of people up to any value, for all values at once, with probability
+                  1 - beta; None if there are too few people
+    messages      expected number of messages per person; None for a curator, who is given the values
+    needed_users  the number of people that are needed, if there are too few
+    """
+
+    title: str
+    trust: TrustName = "shuffler"
+    branching: int | None = None
+    levels: int | None = None
+    error: float | None = None
+    messages: float | None = None
+    needed_users: int | None = None
+
+
+OURS, FEWER_MESSAGES, SUMS, CURATED = (
+    RANGES.title,
+    "Ranges, fewer messages",
+    "sums over a histogram",
+    "a curator's ranges",
+)
+
+
+def plan_ranges(
+    target: Target, *, beta: float = 0.05, most: float = PRACTICAL_MESSAGES, progress: Progress = quiet
+) -> list[RangeRow]:
+    """Return the error of the distribution function for a tree, sums over a histogram, and a curator's tree.
+
+    If the tree sends more than `most` messages per person, the best tree within the limit is added.
+    """
+    beta = failure_probability(beta)
+    rows = []
+    for done, title in enumerate((OURS, SUMS, CURATED)):
+        progress("comparing ranges", done / 3)
+        try:
+            made = _made_ranges(title, target)
+        except TooFewUsersError as error:
+            rows.append(RangeRow(title=title, needed_users=error.minimum_users))
+            continue
+        rows.append(_range_row(title, made, beta))
+        if title == OURS and made.messages_per_user.expected > most and (lower := _lower_ranges(made, target, most)):
+            rows.append(_range_row(FEWER_MESSAGES, lower, beta))
+    return rows
+
+
+def _made_ranges(title: str, target: Target) -> Ranges:
+    if title == SUMS:
+        return Ranges.for_target(target, branching=max(2, target.cells))
+    return Ranges.for_target(target, trust="curator" if title == CURATED else "shuffler")
+
+
+def _lower_ranges(ours: Ranges, target: Target, most: float) -> Ranges | None:
+    """The tree with the smallest error among those with at most `most` messages; each level needs at least one."""
+    made = []
+    for levels in range(2, min(math.floor(most), ours.tree.levels) + 1):
+        tree = Tree.with_levels(leaves=target.cells, levels=levels)
+        with suppress(TooFewUsersError):
+            made.append(Ranges.with_tree(tree, target, DummyHistogram.for_target))
+    few = [option for option in made if option.messages_per_user.expected <= most]
+    return min(few, key=lambda option: option.deviation, default=None)
+
+
+def _range_row(title: str, made: Ranges, beta: float) -> RangeRow:
+    curated = title == CURATED
+    return RangeRow(
+        title=title,
+        trust="curator" if curated else "shuffler",
+        branching=made.branching,
+        levels=made.tree.levels,
+        error=made.range_error(beta),
+        messages=None if curated else made.messages_per_user.expected,
+    )
+
+
+class RangeAdvice(NamedTuple):
+    """The recommended way to count ranges, None if there is none, and the ways to compare it with.
+
+    reason   why `best` is recommended, or why none is
+    most     the limit on messages per person
+    ours     the tree that `private_histogram(..., ranges=True)` uses, if it is possible
+    sums     sums over a histogram, if they are possible
+    curator  a curator's tree
+    """
+
+    best: RangeRow | None
+    reason: Reason
+    most: float
+    ours: RangeRow | None
+    sums: RangeRow | None
+    curator: RangeRow
+
+
+def advise_ranges(rows: Sequence[RangeRow], *, most: float = PRACTICAL_MESSAGES, held: bool = False) -> RangeAdvice:
+    """Recommend the way with the smallest error.
+
+    Where messages are sent, at most `most` of them per person are allowed. For `held`, that is local, data nothing is
+    sent, and the way is the one that `private_histogram(..., ranges=True)` uses.
+    """
+    possible = {row.title: row for row in rows if row.trust == "shuffler" and row.error is not None}
+    usable = [row for row in possible.values() if (row.title == OURS if held else _messages(row) <= most)]
+    best = min(usable, key=_error, default=None)  # the first of equal ones
+    if best is not None:
+        reason = Reason.SMALLEST_ERROR
+    else:
+        reason = Reason.TOO_MANY_MESSAGES if possible else Reason.TOO_FEW_USERS
+    curator = next(row for row in rows if row.title == CURATED)
+    return RangeAdvice(best, reason, most, possible.get(OURS), possible.get(SUMS), curator)
+
+
+def _error(row: RangeRow) -> float:
+    return math.inf if row.error is None else row.error
+
+
+def _messages(row: RangeRow) -> float:
+    return math.inf if row.messages is None else row.messages

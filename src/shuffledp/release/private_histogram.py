@@ -26,9 +26,19 @@ from shuffledp.ledger import Ledger, Spending
 from shuffledp.progress import Progress, quiet
 from shuffledp.protocols.protocol import EngineName, EstimatorName, ReleaseName, TrustName
 from shuffledp.protocols.ranges import Ranges
-from shuffledp.release.choose import PrivacySpec, check_delta, choose, curator_error, curator_range_error
+from shuffledp.release.choose import (
+    PrivacySpec,
+    check_alone,
+    check_delta,
+    checked_shares,
+    choose,
+    choose_ranges,
+    curator_error,
+    curator_range_error,
+    in_units,
+    needs_order,
+)
 from shuffledp.release.notes import cautions, mostly_missing, notes_on, question, released_limit
-from shuffledp.release.ranges import check_alone, checked_shares, choose_ranges, in_units, needs_order
 from shuffledp.release.release import Release
 from shuffledp.release.simulate import evaluate as evaluated
 from shuffledp.validation import failure_probability

@@ -29,7 +29,7 @@ from shuffledp.protocols.catalogue import from_record, to_record
 from shuffledp.protocols.guarantee import kept
 from shuffledp.protocols.protocol import HistogramProtocol
 from shuffledp.protocols.ranges import Ranges, ranges_of
-from shuffledp.release.ranges import checked_shares
+from shuffledp.release.choose import checked_shares
 from shuffledp.release.simulate import Evaluation, UncappedErrors
 
 if TYPE_CHECKING:

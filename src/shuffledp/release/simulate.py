@@ -25,8 +25,8 @@ from shuffledp.histogram.facts import Cap
 from shuffledp.progress import Progress, quiet
 from shuffledp.protocols.protocol import EstimatorName, ReleaseName, TrustName
 from shuffledp.protocols.ranges import Ranges
-from shuffledp.release.choose import PrivacySpec, check_delta, choose
-from shuffledp.release.ranges import RANGES, check_alone, choose_ranges
+from shuffledp.release.choose import PrivacySpec, check_alone, check_delta, choose, choose_ranges
+from shuffledp.release.plan_rows import RANGES
 from shuffledp.validation import failure_probability, whole
 
 MOST_TRIALS = 10**6

@@ -32,8 +32,9 @@ from shuffledp.protocols.free_text import FreeText
 from shuffledp.protocols.protocol import HistogramProtocol
 from shuffledp.protocols.shuffled.hashed import HashedHistogram
 from shuffledp.protocols.shuffled_histogram import chance_of_more
+from shuffledp.release.choose import in_units
 from shuffledp.release.notes import released_error, released_limit, standing_out
-from shuffledp.release.ranges import RANGES, in_units
+from shuffledp.release.plan_rows import RANGES
 from shuffledp.release.release import Release
 
 
