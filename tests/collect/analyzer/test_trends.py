@@ -19,7 +19,7 @@ from shuffledp.collect.store import open_tally_store
 from shuffledp.collect.store.tallies import to_bytes
 from shuffledp.collect.task import AnswerChoices, AnswerEdges, AnswerRange, Place, Servers
 from shuffledp.collect.task.new_series import new_series
-from shuffledp.release.hidden import Blocklist
+from shuffledp.release.free_text import Blocklist
 from shuffledp.release.trend_changes import Measure, Verdict
 from shuffledp.release.trend_rounds import Risks
 from tests.collect.analyzer.rounds import COUNTS, add_batch, store_with_rounds
