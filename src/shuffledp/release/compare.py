@@ -25,7 +25,7 @@ from shuffledp.protocols.catalogue import CATALOGUE, Entry, named
 from shuffledp.protocols.protocol import HistogramProtocol
 from shuffledp.protocols.shuffled.histogram import Histogram
 from shuffledp.protocols.target import Target
-from shuffledp.release.plan import Plan, plan
+from shuffledp.release.plan import Plan, plan_for
 from shuffledp.validation import failure_probability, head_count, target_delta, target_epsilon, whole
 
 _LISTED_BINS = 10**7
@@ -221,50 +221,40 @@ class TradeOff(ShortRepr):
 def trade_off(asked: Plan, *, progress: Progress = quiet) -> TradeOff:
     """Compute the trade-offs for the people and the guarantee of a plan."""
     rows = {name: asked.row(name) for name in _CHOICES}
-    errors = _errors_by_bins(asked, progress)
+    target = Target(
+        users=asked.users,
+        bins=asked.bins,
+        epsilon=asked.epsilon,
+        delta=asked.delta,
+        honest_users=asked.honest_users,
+        values_per_person=asked.values_per_person,
+    )
+    errors = _errors_by_bins(target, asked.beta, progress)
     return TradeOff(
         asked=asked,
         choices={name: Point(row.messages, row.simultaneous) for name, row in rows.items() if not row.problem},
-        sparse_budgets=_sparse_budgets(asked),
+        sparse_budgets=_sparse_budgets(asked, target),
         bin_powers=_BIN_POWERS,
         errors={name: found for name, found in errors.items() if all(map(math.isfinite, found))},
     )
 
 
-def _sparse_budgets(asked: Plan) -> tuple[Point, ...]:
+def _sparse_budgets(asked: Plan, target: Target) -> tuple[Point, ...]:
     best, usual, own = asked.row("sparse-best"), asked.row("sparse").messages, asked.values_per_person
     points = [Point(best.messages, best.simultaneous)]
     for factor in _BUDGETS:
         try:
-            protocol = SparseHistogram.calibrate(
-                users=asked.users,
-                bins=asked.bins,
-                epsilon=asked.epsilon,
-                delta=asked.delta,
-                honest_users=asked.honest_users,
-                values_per_person=asked.values_per_person,
-                messages=own + _BELOW * factor * (usual - own),
-            )
+            protocol = SparseHistogram.for_target(target, messages=own + _BELOW * factor * (usual - own))
         except ParameterError:  # too few messages for the guarantee
             continue
         points.append(Point(protocol.messages_per_user.expected, float(protocol.error(asked.beta).simultaneous)))
     return tuple(sorted(points))
 
 
-def _errors_by_bins(asked: Plan, progress: Progress) -> dict[str, tuple[float, ...]]:
+def _errors_by_bins(target: Target, beta: float, progress: Progress) -> dict[str, tuple[float, ...]]:
     plans = []
     for done, power in enumerate(_BIN_POWERS):
         progress("planning for other numbers of values", done / len(_BIN_POWERS))
-        plans.append(
-            plan(
-                users=asked.users,
-                bins=round(2**power),
-                epsilon=asked.epsilon,
-                delta=asked.delta,
-                beta=asked.beta,
-                honest_users=asked.honest_users,
-                values_per_person=asked.values_per_person,
-                practical_messages=math.inf,  # only the rows are used
-            )
-        )
+        wanted = replace(target, bins=round(2**power))
+        plans.append(plan_for(wanted, beta=beta, practical_messages=math.inf))  # only the rows are used
     return {name: tuple(found.row(name).simultaneous for found in plans) for name in _GROWING}

@@ -54,9 +54,11 @@ MOST_VALUES, MOST_ROWS = 1000, 50_000
 """Values in a file, the most frequent of the latest round, and values times rounds. The intervals hold for all values,
 so the choice costs nothing."""
 
+_LEVELS = ("count", "low", "high", "share", "share_low", "share_high")
 _CHANGES = ("low", "high", "share_low", "share_high", "verdict")
 _COLUMNS = [
-    *("label", "round", "when", "people", "count", "low", "high", "share", "share_low", "share_high"),
+    *("label", "round", "when", "people"),
+    *_LEVELS,
     *(f"since_previous_{name}" for name in _CHANGES),
     *(f"since_first_{name}" for name in _CHANGES),
     *("measure", "beta", "planned_rounds"),
@@ -293,12 +295,11 @@ class Trend(ShortRepr):
             steps, so_far = [None, *trend.steps(label)], [None, *trend.since_first(label)]
             for at, (each, level) in enumerate(zip(trend.rounds, trend.levels(label), strict=True)):
                 when = str(each.when)
-                known = _level(level) or dict.fromkeys(("count", "low", "high", "share", "share_low", "share_high"))
                 cells = [
                     *(text, each.number, when if raw else harmless(when), each.people),
-                    *(known[name] for name in ("count", "low", "high", "share", "share_low", "share_high")),
-                    *_change(steps[at]),
-                    *_change(so_far[at]),
+                    *_values(level, _LEVELS),
+                    *_values(steps[at], _CHANGES),
+                    *_values(so_far[at], _CHANGES),
                     *(trend.measure.value, trend.beta, trend.planned),
                 ]
                 rows.append(list(map(csv_cell, cells)))
@@ -317,8 +318,8 @@ class Trend(ShortRepr):
         return save(self, Path(path), overwrite=overwrite)
 
 
-def _change(found: Difference | None) -> list[Any]:
-    return [None] * len(_CHANGES) if found is None else [getattr(found, name) for name in _CHANGES]
+def _values(found: Level | Difference | None, names: Sequence[str]) -> list[Any]:
+    return [None if found is None else getattr(found, name) for name in names]
 
 
 def _listed(trend: Trend) -> list[Any]:
@@ -328,10 +329,7 @@ def _listed(trend: Trend) -> list[Any]:
 
 
 def _level(level: Level | None) -> dict[str, Any] | None:
-    if level is None:
-        return None
-    names = ("round", "count", "low", "high", "share", "share_low", "share_high")
-    return {name: getattr(level, name) for name in names}
+    return None if level is None else {name: getattr(level, name) for name in ("round", *_LEVELS)}
 
 
 def _reported(trend: Trend, label: Any) -> list[Difference]:
