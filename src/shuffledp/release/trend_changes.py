@@ -27,6 +27,14 @@ from shuffledp.histogram.ordered_estimate import OrderedEstimate
 from shuffledp.release.trend_rounds import Numbers, RoundEstimate, bins_at_risk
 
 
+class Verdict(StrEnum):
+    """Whether a number changed between two rounds: its interval is above 0, below 0, or contains 0."""
+
+    UP = "up"
+    DOWN = "down"
+    NO_EVIDENCE = "no-evidence"
+
+
 class Measure(StrEnum):
     """What is compared: numbers of people, or shares if the rounds have different numbers of people."""
 
@@ -182,14 +190,6 @@ def _outwards(low: NDArray[Any], high: NDArray[Any]) -> tuple[NDArray[np.float64
 
 _FEW_ULPS = 1e-14
 """Absolute: a few operations with numbers up to 1, each off by at most 1.1e-16."""
-
-
-class Verdict(StrEnum):
-    """Whether a number changed between two rounds: its interval is above 0, below 0, or contains 0."""
-
-    UP = "up"
-    DOWN = "down"
-    NO_EVIDENCE = "no-evidence"
 
 
 @dataclass(frozen=True, kw_only=True)
