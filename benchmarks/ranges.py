@@ -14,7 +14,7 @@ from benchmarks.peers import interpreter
 from benchmarks.timing import table
 from shuffledp.protocols import LaplaceHistogram, Ranges, Target
 from shuffledp.protocols.ranges import candidates
-from shuffledp.release.ranges import plan_ranges
+from shuffledp.release.plan_rows import plan_ranges
 
 ENVIRONMENT = Path(__file__).parent.parent / ".bench-opendp"
 OPENDP = ("opendp==0.16.0", "numpy")

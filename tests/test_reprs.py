@@ -8,9 +8,8 @@ import pytest
 from shuffledp import Domain, Tally, plan, private_histogram, simulate
 from shuffledp.formatting import ShortRepr, short_repr
 from shuffledp.protocols import BinarySum, RealSum, Target
-from shuffledp.release.choose import choose
+from shuffledp.release.choose import PrivacySpec, choose
 from shuffledp.release.compare import Measurement, trade_off
-from shuffledp.release.spec import PrivacySpec
 
 GUARANTEE = {"epsilon": 1.0, "delta": 1e-6}
 EVERYTHING = 2**65536

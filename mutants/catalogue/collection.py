@@ -22,7 +22,7 @@ MUTANTS = (
     Mutant(
         name="values-stand-out-too-early",
         harm="A release of very many answers shows answers that nobody gave far more often than it says.",
-        target="shuffledp.release.selected:standing_out",
+        target="shuffledp.release.notes:standing_out",
         pattern="protocol.error(risk).simultaneous",
         replacement="0.7 * protocol.error(risk).simultaneous",
         tests=("tests/release/test_selected.py::test_values_that_nobody_holds_are_seldom_reported",),

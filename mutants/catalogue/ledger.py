@@ -22,7 +22,7 @@ MUTANTS = (
     Mutant(
         name="spent-elsewhere-is-free",
         harm="Privacy spent by other programs does not count.",
-        target="shuffledp.ledger.entry:LedgerEntry.curve",
+        target="shuffledp.ledger.budget:LedgerEntry.curve",
         pattern="StatedCurve(stated_epsilon=self.epsilon, stated_delta=self.delta)",
         replacement="StatedCurve(stated_epsilon=0.0, stated_delta=0.0)",
         tests=("tests/ledger/test_ledger.py::test_what_was_spent_elsewhere_is_a_fact",),

@@ -72,7 +72,7 @@ MUTANTS = (
     Mutant(
         name="bins-from-the-data",
         harm="The noise depends on how many values people hold.",
-        target="shuffledp.release.spec:PrivacySpec.target",
+        target="shuffledp.release.choose:PrivacySpec.target",
         pattern="people.domain.size",
         replacement="sum((len(labels) for labels, _ in people._engine.counts()))",
         tests=("tests/release/test_release.py::test_any_value_is_possible_without_a_domain",),
@@ -112,7 +112,7 @@ MUTANTS = (
     Mutant(
         name="marker-not-accounted",
         harm="A person at the cap holds one more bin than the noise covers.",
-        target="shuffledp.release.spec:PrivacySpec.target",
+        target="shuffledp.release.choose:PrivacySpec.target",
         pattern="people.source.bins_per_person",
         replacement="people.source.values_per_person",
         tests=("tests/data/test_caps.py::test_the_marker_is_accounted_as_one_more_value",),

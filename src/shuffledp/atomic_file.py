@@ -1,4 +1,4 @@
-"""Atomic file writes, and checks of a path before any work starts."""
+"""Atomic file writes, and checks of a path."""
 
 from __future__ import annotations
 

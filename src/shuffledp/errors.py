@@ -1,19 +1,17 @@
-"""Every exception of shuffledp.
+"""Every exception of shuffledp; no message contains a person's value.
 
 ShuffledpError
-|-- ParameterError (ValueError)      a parameter is out of range; the message says what would work
-|   |-- TooFewUsersError             the guarantee needs more people; carries the smallest number
-|   `-- BudgetError                  a release is over the limit of its ledger; carries the epsilon that would fit
-|       `-- AnswerBudgetError        an answer is over the limit of the person who gives it
-|-- DataError (ValueError)           values, messages or counts that do not fit the protocol
-|   |-- LabelError (KeyError)        a label that a histogram cannot have; the message names the nearest ones
-|   |-- TaskError                    an invalid task file
-|   |-- BrokenPromiseError           a task whose parameters give less privacy than it claims, or than the client allows
-|   `-- RefusedError                 a report that the server refused, and why; retrying does not help
-|-- UnreachableError                 a server could not be reached; nothing is lost, retry later
-`-- MissingExtraError (ImportError)  an optional library is not installed; the message names the command
-
-No message contains a person's value. `ContinuousValuesWarning` is a warning of Python and no error.
+|-- ParameterError (ValueError)
+|   |-- TooFewUsersError
+|   `-- BudgetError
+|       `-- AnswerBudgetError
+|-- DataError (ValueError)
+|   |-- LabelError (KeyError)
+|   |-- TaskError
+|   |-- BrokenPromiseError
+|   `-- RefusedError
+|-- UnreachableError
+`-- MissingExtraError (ImportError)
 """
 
 from __future__ import annotations
@@ -24,11 +22,11 @@ class ShuffledpError(Exception):
 
 
 class ParameterError(ShuffledpError, ValueError):
-    """A parameter is out of range."""
+    """A parameter is out of range; the message says what would work."""
 
 
 class TooFewUsersError(ParameterError):
-    """The requested guarantee needs more people than there are."""
+    """The requested guarantee needs more people than there are: at least `minimum_users`."""
 
     def __init__(self, message: str, *, minimum_users: int) -> None:
         super().__init__(message)
@@ -36,7 +34,7 @@ class TooFewUsersError(ParameterError):
 
 
 class BudgetError(ParameterError):
-    """A release would bring all releases of a ledger together over its limit."""
+    """A release would bring all releases of a ledger together over its limit; epsilon `fits` would not."""
 
     def __init__(self, message: str, *, fits: float | None) -> None:
         super().__init__(message)
@@ -62,7 +60,7 @@ class DataError(ShuffledpError, ValueError):
 
 
 class LabelError(DataError, KeyError):
-    """A label that a histogram cannot have."""
+    """A label that a histogram cannot have; the message names the nearest ones."""
 
     __str__ = Exception.__str__  # a KeyError would print its message in quotes
 
@@ -80,7 +78,7 @@ class BrokenPromiseError(DataError):
 
 
 class RefusedError(DataError):
-    """A server refused a report; `reason` is one of the codes in collect/reasons.py."""
+    """A server refused a report and will again; `reason` is one of the codes in collect/reasons.py."""
 
     def __init__(self, message: str, *, reason: str) -> None:
         super().__init__(message)
@@ -88,7 +86,7 @@ class RefusedError(DataError):
 
 
 class UnreachableError(ShuffledpError):
-    """A server did not answer, or asked to retry later. Nothing is lost: retries send the same bytes.
+    """A server did not answer, or asked to retry later: nothing is lost, retries send the same bytes.
 
     `reason` is one of the codes in collect/reasons.py, if the server gave one.
     """

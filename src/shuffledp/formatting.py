@@ -56,7 +56,7 @@ def share_at_most(bound: float, *, digits: int = 2) -> str:
 
 
 def share_at_least(bound: float, *, digits: int = 2) -> str:
-    """Format a lower bound on a share, an epsilon or a factor, rounded down to a number of digits."""
+    """Format a lower bound, rounded down to a number of digits."""
     return _rounded(bound, digits, ROUND_FLOOR)
 
 
@@ -72,7 +72,7 @@ _REQUESTED_DIGITS = 9
 """A figure with at most this many digits was requested by a person and is printed unchanged."""
 
 _COMPUTED_DIGITS = 6
-"""Digits of a computed figure, which is rounded up so that the printed bound holds."""
+"""A computed figure is rounded up so that the printed bound holds."""
 
 
 def privacy_figure(figure: float) -> str:
@@ -92,7 +92,7 @@ def short_exponent(number: str) -> str:
 
 
 def percent_at_most(part: float, whole: float, *, digits: int = 2) -> str:
-    """Format an upper bound as a percentage of a whole, rounded up to a number of digits."""
+    """Format an upper bound as a percentage of a whole, rounded up."""
     if not math.isfinite(part):
         return "any share"
     up = Context(prec=digits, rounding=ROUND_CEILING)
@@ -144,7 +144,7 @@ def counted(number: int, thing: str, *, things: str | None = None) -> str:
 
 
 def length_of_time(seconds: int) -> str:
-    """Format a length of time in its largest unit, rounded: 2 days, 3 hours."""
+    """Format a length of time in its largest unit, rounded: 2 days."""
     for unit, length in (("year", 365 * 86_400), ("day", 86_400), ("hour", 3600), ("minute", 60)):
         if seconds >= length:
             return counted(round(seconds / length), unit)
@@ -182,10 +182,8 @@ def shown(label: Any, *, width: int = 40) -> str:
 
 
 _MOST_PARTS = 4
-"""The longest list or tuple that is shown in full."""
 
 _MOST_MARKS = 60
-"""The longest text that is shown in full."""
 
 
 def shown_address(address: str, *, width: int = 80) -> str:
@@ -228,7 +226,6 @@ def short_repr(value: Any) -> str:
 
 
 def _record(record: Any) -> str:
-    """Format a record: the name of its class and its fields with a repr."""
     shown = (
         f"{each.name}={short_repr(getattr(record, each.name))}" for each in dataclasses.fields(record) if each.repr
     )

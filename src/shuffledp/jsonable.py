@@ -48,10 +48,7 @@ def plain(value: Any) -> Any:
 
 
 def plain_label(label: Any) -> Any:
-    """Convert a label to a JSON value with every digit; a type that JSON does not know, such as a date, becomes text.
-
-    A label of several columns is a list.
-    """
+    """Convert a label to a JSON value with every digit; other types, such as dates, become text, and columns a list."""
     if isinstance(label, tuple):
         return [plain_label(part) for part in label]
     if isinstance(label, float) and not math.isfinite(label):
@@ -60,10 +57,7 @@ def plain_label(label: Any) -> Any:
 
 
 def label_kind(label: Any) -> Any:
-    """The name of the type of a label that JSON holds only as text; None if JSON keeps the type.
-
-    For a label of several columns, a list of these.
-    """
+    """The name of the type of a label, or of each column, that JSON holds only as text; None if JSON keeps the type."""
     if isinstance(label, tuple):
         return [label_kind(part) for part in label]
     if isinstance(label, float) and not math.isfinite(label):

@@ -49,9 +49,8 @@ def keyed(secret: bytes, *task: int) -> np.random.Generator:
 
 
 _OF_WHOLE_WORDS = (AESCounter, np.random.PCG64)
-"""Bit generators that give 64 bits per step. Their raw output equals the result of `integers`, in a tenth of the time
-for few words. MT19937, for example, gives 32 bits.
-"""
+"""Bit generators of 64 bits per step. Their raw output equals the result of `integers`, in a tenth of the time for few
+words. MT19937, for example, gives 32 bits."""
 
 
 def random_words(size: int, rng: np.random.Generator) -> np.ndarray:

@@ -135,10 +135,10 @@ def _shown_text(value: Any) -> str:
 
 
 _MOST_SHOWN = 40
-"""The most characters of a parameter in an error."""
+"""Characters of a parameter in an error."""
 
 
 def _shown(value: Any) -> str:
-    """Format a parameter for an error: short, with its type if the type is wrong."""
+    """Format a parameter for an error: short, with its type."""
     text = repr(value)
     return f"{text if len(text) <= _MOST_SHOWN else text[: _MOST_SHOWN - 3] + '...'} ({type(value).__name__})"

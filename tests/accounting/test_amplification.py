@@ -20,9 +20,9 @@ from shuffledp.accounting.amplification import (
 )
 from shuffledp.errors import ParameterError
 from shuffledp.noise.binomial import round_up_to_grid
-from shuffledp.paper.finite_randomizer import exact_delta, shuffled_distribution, worst_delta
+from shuffledp.paper.finite_randomizer import exact_delta
 from shuffledp.protocols import HadamardResponse, RandomizedResponse, UnaryEncoding
-from tests.oracles.exact import exact_exp
+from tests.oracles.exact import exact_exp, shuffled_distribution, worst_delta
 from tests.protocols.local.test_local import exact_distributions
 
 

@@ -19,8 +19,7 @@ from shuffledp.accounting.curve import moved_bins
 from shuffledp.noise import Binomial, CompoundPoisson
 from shuffledp.noise.binomial import round_up_to_grid
 from shuffledp.noise.compound_poisson import SIZE_GRID
-from shuffledp.paper.finite_randomizer import shifted_delta
-from tests.oracles.exact import distribution_table
+from tests.oracles.exact import distribution_table, shifted_delta
 
 REFERENCE = [
     (BinarySum, 10**6, 1, 1e-6, 34.1),

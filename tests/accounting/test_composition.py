@@ -9,10 +9,9 @@ import pytest
 from shuffledp import BinarySum, Histogram
 from shuffledp.accounting.curve import Comparison, Shift
 from shuffledp.noise import Binomial
-from shuffledp.paper.finite_randomizer import shifted_delta
 from tests.oracles.adaptive import adaptive_delta, every_tree
 from tests.oracles.documents import document
-from tests.oracles.exact import distribution_table, exact_exp
+from tests.oracles.exact import distribution_table, exact_exp, shifted_delta
 
 
 def test_k_fold_equals_k_single_compositions():

@@ -19,8 +19,14 @@ from shuffledp.accounting.support_curve import SupportCurve
 from shuffledp.noise import Binomial, CompoundPoisson
 from shuffledp.noise.binomial import round_up_to_grid
 from shuffledp.noise.compound_poisson import SIZE_GRID
-from shuffledp.paper.finite_randomizer import FiniteRandomizer, shifted_delta, shuffled_distribution
-from tests.oracles.exact import assert_tight_upper_bound, distribution_table, high_precision_delta
+from shuffledp.paper.finite_randomizer import FiniteRandomizer
+from tests.oracles.exact import (
+    assert_tight_upper_bound,
+    distribution_table,
+    high_precision_delta,
+    shifted_delta,
+    shuffled_distribution,
+)
 
 RATIOS = [Fraction(1), Fraction(9, 8), Fraction(3, 2), Fraction(3), Fraction(20)]
 

@@ -19,7 +19,7 @@ from shuffledp.errors import ParameterError
 from shuffledp.noise import Binomial, CompoundPoisson
 from shuffledp.noise.compound_poisson import SIZE_GRID
 from shuffledp.noise.discrete_laplace import DiscreteLaplace
-from shuffledp.paper.pairs import exponential_above
+from shuffledp.paper.divergence import exponential_above
 from shuffledp.protocols import CATALOGUE, LaplaceHistogram, Ranges, Target
 from shuffledp.protocols.local import RandomizedResponse
 from shuffledp.protocols.shuffled.blanket import BlanketHistogram

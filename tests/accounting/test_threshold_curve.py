@@ -9,7 +9,7 @@ import pytest
 from shuffledp.accounting.threshold_curve import ThresholdCurve, ThresholdRowsCurve, _Block, loss_of_shifts
 from shuffledp.errors import ParameterError
 from shuffledp.noise.discrete_laplace import DiscreteLaplace
-from shuffledp.paper.pairs import exponential_above
+from shuffledp.paper.divergence import exponential_above
 from shuffledp.protocols import LaplaceHistogram, StabilityHistogram
 from shuffledp.protocols.central import _private_pairs
 

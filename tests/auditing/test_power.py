@@ -6,7 +6,7 @@ import pytest
 from shuffledp import Histogram, audit, shuffle
 from shuffledp.auditing import audit_outputs, provable_epsilon
 from shuffledp.noise.binomial import round_up_to_grid
-from shuffledp.paper.pairs import Pair, binomial
+from shuffledp.paper.divergence import Pair, binomial
 from shuffledp.protocols import RandomizedResponse
 from shuffledp.protocols.shuffled.amplified import AmplifiedOracle
 from tests.oracles.audits import audited, datasets

@@ -66,7 +66,6 @@ def once(monkeypatch, done):
 
         return asked
 
-    import_module("shuffledp.release.compare")  # takes `plan` by name, once, and must not take its stand-in
     for place in JOBS:
         module, _, name = place.rpartition(".")
         job = getattr(import_module(f"shuffledp.{module}"), name)

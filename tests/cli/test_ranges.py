@@ -11,7 +11,7 @@ from typer.testing import CliRunner
 from shuffledp.cli.app import app
 from shuffledp.cli.release_output import parse_shares, show_quantiles, show_range_plan
 from shuffledp.errors import ParameterError
-from shuffledp.release.ranges import RangeRow
+from shuffledp.release.plan_rows import RangeRow
 from tests.explain.cases import CASES
 
 

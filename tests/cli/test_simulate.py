@@ -5,8 +5,7 @@ import json
 import numpy as np
 import pytest
 
-from shuffledp.release.evaluate import Evaluation
-from shuffledp.release.simulate import Simulation
+from shuffledp.release.simulate import Evaluation, Simulation
 from tests.cli.commands import GUARANTEE, command
 
 

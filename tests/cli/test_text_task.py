@@ -11,7 +11,7 @@ from shuffledp.collect.crypto.keys import KeyPair
 from shuffledp.collect.task import AnswerText, read_task
 from shuffledp.collect.task.follow_up import found_texts
 from shuffledp.histogram.text_code import TextCode
-from shuffledp.release.hidden import Blocklist, hide
+from shuffledp.release.free_text import Blocklist, hide
 from shuffledp.release.release import Release
 from tests.cli.commands import command
 

@@ -15,8 +15,8 @@ from shuffledp.data.people import People, TrueCounts
 from shuffledp.errors import DataError, ParameterError
 from shuffledp.histogram.inputs import filled_up
 from shuffledp.histogram.labels import Absent, MoreThan
-from shuffledp.release.evaluate import evaluate
-from shuffledp.release.spec import PrivacySpec
+from shuffledp.release.choose import PrivacySpec
+from shuffledp.release.simulate import evaluate
 from tests.oracles.held import Truthful, held_by, sent
 
 ROWS = [

@@ -15,8 +15,7 @@ from shuffledp.explain.release import evaluation_sentence, lines, note_sentences
 from shuffledp.histogram.facts import Cap
 from shuffledp.histogram.labels import MoreThan
 from shuffledp.ledger import Ledger
-from shuffledp.release.evaluate import evaluate
-from shuffledp.release.simulate import simulate
+from shuffledp.release.simulate import evaluate, simulate
 
 GUARANTEE = {"epsilon": 3, "delta": 1e-6}
 CAPPED = "Intervals cover these capped counts."

@@ -12,8 +12,8 @@ from shuffledp.explain.protocols import describe, noise_sentence, trust_sentence
 from shuffledp.explain.release import evaluation_sentence, lines, note_sentences, paragraphs, possible_values
 from shuffledp.histogram.facts import NoiseFacts, NoiseKind, ProtocolFacts, Trusted
 from shuffledp.protocols import CATALOGUE, Target
-from shuffledp.release.evaluate import Evaluation
 from shuffledp.release.notes import NoteKind
+from shuffledp.release.simulate import Evaluation
 
 GUARANTEE = {"epsilon": 1.0, "delta": 1e-6}
 FACTS = ProtocolFacts(

@@ -15,7 +15,7 @@ from shuffledp.explain.page import context
 from shuffledp.explain.release import lines
 from shuffledp.formatting import shown
 from shuffledp.histogram.labels import NoText, text_label
-from shuffledp.release.hidden import Blocklist, hide
+from shuffledp.release.free_text import Blocklist, hide
 from shuffledp.release.release import Release
 from tests.cli.commands import command
 from tests.collect.analyzer.texts import HOSTILE, LONG, RIGHT_TO_LEFT, SCRIPT, tally_of, text_task

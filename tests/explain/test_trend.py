@@ -11,8 +11,7 @@ from shuffledp import Trend
 from shuffledp.errors import DataError, ParameterError
 from shuffledp.explain.trend import change, change_of_quantile, headline, sentences, text
 from shuffledp.explain.trend_chart import quantile_chart, trend_chart
-from shuffledp.release.trend_changes import Difference, Measure
-from shuffledp.release.trend_quantiles import QuantileDifference, Verdict
+from shuffledp.release.trend_changes import Difference, Measure, QuantileDifference, Verdict
 from shuffledp.release.trend_rounds import Round
 from tests.oracles.html_pages import read_page
 from tests.release.trends import protocol_of, release_of, release_of_ages

@@ -13,7 +13,7 @@ from shuffledp import BinarySum, Histogram, Tally, shuffle
 from shuffledp.histogram.shuffle import _permuted_in_buckets
 from shuffledp.noise import Binomial
 from shuffledp.noise.binomial import round_up_to_grid
-from shuffledp.paper.finite_randomizer import shuffled_distribution
+from tests.oracles.exact import shuffled_distribution
 from tests.oracles.goodness import FALSE_FAILURE_RATE, assert_distribution, assert_not_distribution, p_value
 
 

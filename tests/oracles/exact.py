@@ -1,10 +1,14 @@
 """Distributions and deltas in exact fractions, or with 40 digits: the oracle for privacy curves."""
 
+from collections.abc import Iterable, Sequence
 from fractions import Fraction
 
 import mpmath
 import numpy as np
 import pytest
+
+from shuffledp.paper.divergence import Distribution, EnumerableProtocol, Messages, WorstCase
+from shuffledp.paper.finite_randomizer import FiniteRandomizer, exact_delta
 
 
 def exact_exp(x):
@@ -80,3 +84,33 @@ def fair_coins_tail(trials, k):
         reach = min(root, 80 / max(slope, 1) if slope > 8 else mpmath.mpf(14))
         integral = mpmath.quad(relative, mpmath.linspace(0, reach, 6))
         return +(fair_coins(trials, k) * k * integral / root)
+
+
+def shuffled_distribution(randomizer_distributions: Iterable[Distribution]) -> dict[Messages, Fraction]:
+    """The distribution of the shuffler's output, the multiset union of all messages, from one distribution per
+    person.
+    """
+    together: dict[Messages, Fraction] = {(): Fraction(1)}
+    for distribution in randomizer_distributions:
+        extended: dict[Messages, Fraction] = {}
+        for sent_before, probability in together.items():
+            for messages, chance in distribution.items():
+                key = tuple(sorted(sent_before + messages))
+                extended[key] = extended.get(key, Fraction(0)) + probability * chance
+        together = extended
+    return together
+
+
+def worst_delta(protocol: EnumerableProtocol, *, users: int, values: Iterable[int], ratio: Fraction) -> WorstCase:
+    """delta(ln ratio) of a protocol's shuffled messages: the maximum over all neighbouring datasets."""
+    return FiniteRandomizer.of(protocol, values).shuffled_delta(users=users, ratio=ratio)
+
+
+def shifted_delta(distributions: Sequence[Distribution], shifts: Sequence[int], *, ratio: Fraction) -> Fraction:
+    """The delta(ln ratio) of independent integer distributions against the same distributions shifted, by outcome."""
+    joint: dict[tuple[int, ...], Fraction] = {(): Fraction(1)}
+    moved: dict[tuple[int, ...], Fraction] = {(): Fraction(1)}
+    for distribution, shift in zip(distributions, shifts, strict=True):
+        joint = {(*k, j): p * q for k, p in joint.items() for j, q in distribution.items()}
+        moved = {(*k, j + shift): p * q for k, p in moved.items() for j, q in distribution.items()}
+    return exact_delta(joint, moved, ratio=ratio)

@@ -11,9 +11,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from shuffledp import BinarySum, DataError, ParameterError
-from shuffledp.paper.finite_randomizer import FiniteRandomizer, exact_delta, shuffled_distribution
+from shuffledp.paper.finite_randomizer import FiniteRandomizer, exact_delta
 from shuffledp.paper.pure_privacy import generating_ratio, opposite_bits
 from tests.oracles.enumerable_protocols import ENUMERABLE
+from tests.oracles.exact import shuffled_distribution
 from tests.oracles.goodness import FALSE_FAILURE_RATE, p_value
 from tests.oracles.random_randomizers import HALF, larger, multi_message, single_message
 

@@ -11,8 +11,7 @@ from hypothesis import strategies as st
 
 from shuffledp import Histogram, ParameterError, run
 from shuffledp.paper.finite_randomizer import FiniteRandomizer
-from shuffledp.paper.local_simulation import FiniteProtocol, to_local
-from shuffledp.paper.pure_privacy import opposite_bits
+from shuffledp.paper.pure_privacy import FiniteProtocol, opposite_bits, to_local
 from shuffledp.protocols import AmplifiedOracle, RandomizedResponse
 from tests.oracles.goodness import FALSE_FAILURE_RATE, p_value
 from tests.oracles.random_randomizers import single_message

@@ -8,9 +8,16 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from shuffledp.paper import pairs
-from shuffledp.paper.finite_randomizer import shifted_delta
-from shuffledp.paper.pairs import Pair, binomial_shift_delta, worse_way
+from shuffledp.paper.divergence import (
+    Pair,
+    binomial,
+    binomial_shift_delta,
+    compound_poisson,
+    exponential_above,
+    exponential_below,
+    worse_way,
+)
+from tests.oracles.exact import shifted_delta
 
 RATIO = Fraction(3, 2)
 
@@ -31,7 +38,7 @@ def test_whole_numbers_are_the_definition(moved, probability):
 
 @pytest.mark.parametrize("shifts", [[1], [1, -1], [1, 1, -1], [1, -1, 1, -1]])
 def test_products_of_pairs_are_the_definition(shifts):
-    listed = [Pair.shifted(pairs.binomial(3, 0.25), by) for by in shifts]
+    listed = [Pair.shifted(binomial(3, 0.25), by) for by in shifts]
     exact = max(
         shifted_delta([distribution(3, 0.25)] * len(shifts), [sign * by for by in shifts], ratio=RATIO)
         for sign in (1, -1)
@@ -46,14 +53,14 @@ def test_both_directions_are_looked_at():
 
 
 def test_distributions_are_their_definitions():
-    assert pairs.binomial(40, 0.3) == pytest.approx([float(p) for p in distribution(40, 0.3).values()], rel=1e-11)
+    assert binomial(40, 0.3) == pytest.approx([float(p) for p in distribution(40, 0.3).values()], rel=1e-11)
     poisson = [math.exp(-2.5) * 2.5**k / math.factorial(k) for k in range(20)]
-    assert pairs.compound_poisson(2.5, np.ones(1), most=19) == pytest.approx(poisson, rel=1e-12)
+    assert compound_poisson(2.5, np.ones(1), most=19) == pytest.approx(poisson, rel=1e-12)
 
 
 @pytest.mark.parametrize("number", [0.1, 1.0, 2.5])
 def test_the_exponential_is_enclosed(number):
-    below, above = pairs.exponential_below(number), pairs.exponential_above(number)
+    below, above = exponential_below(number), exponential_above(number)
     assert below < above
     assert float(below) == pytest.approx(math.exp(number), rel=1e-14)
     assert above - below < Fraction(1, 10**20)

@@ -8,7 +8,7 @@ from scipy import stats
 
 from shuffledp import DataError, Histogram, ParameterError, run
 from shuffledp.paper import PointerChasing, PointerInstance
-from shuffledp.paper.pointer_chasing import rank, unrank
+from shuffledp.paper.pointers import rank, unrank
 from tests.oracles.goodness import assert_distribution
 from tests.oracles.item_finders import FINDERS, GUARANTEE, WITH_FALSE_POSITIVES, report_chance
 from tests.oracles.successes import agrees

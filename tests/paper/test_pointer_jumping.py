@@ -5,7 +5,7 @@ import pytest
 
 from shuffledp import DataError, Histogram, ParameterError
 from shuffledp.paper import PointerJumping
-from shuffledp.paper.pointer_jumping import Level
+from shuffledp.paper.pointers import Level
 from tests.oracles.goodness import p_value
 from tests.oracles.item_finders import GUARANTEE
 from tests.oracles.successes import agrees

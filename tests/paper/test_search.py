@@ -7,8 +7,9 @@ import pytest
 from scipy import stats
 
 from shuffledp import ParameterError
-from shuffledp.paper import sample_size as search
-from shuffledp.paper.sample_size import judged, measured_users, smallest_users
+from shuffledp.paper import local_baselines as search
+from shuffledp.paper.local_baselines import judged, measured_users
+from shuffledp.paper.support_identification import smallest_users
 from tests.oracles.goodness import FALSE_FAILURE_RATE
 
 

@@ -16,7 +16,7 @@ from shuffledp.histogram.hash_family import HashFamily
 from shuffledp.noise import Binomial, CompoundPoisson
 from shuffledp.noise.binomial import round_up_to_grid
 from shuffledp.noise.discrete_laplace import DiscreteLaplace
-from shuffledp.paper.finite_randomizer import FiniteRandomizer, shifted_delta
+from shuffledp.paper.finite_randomizer import FiniteRandomizer
 from shuffledp.paper.protocol_checks import CENTRAL_TARGETS, central_delta
 from shuffledp.protocols import (
     CATALOGUE,
@@ -32,7 +32,7 @@ from shuffledp.protocols.shuffled.amplified import AmplifiedOracle
 from shuffledp.protocols.shuffled.blanket import BlanketHistogram
 from shuffledp.protocols.shuffled.public_coin import PublicCoinHistogram
 from tests.accounting.test_amplification import exact_tight_delta
-from tests.oracles.exact import distribution_table
+from tests.oracles.exact import distribution_table, shifted_delta
 from tests.oracles.small_sparse import sparse_delta, sparse_histogram
 
 RATIO = Fraction(3, 2)

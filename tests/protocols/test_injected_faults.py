@@ -12,12 +12,11 @@ from shuffledp.accounting import blanket_curve
 from shuffledp.accounting.blanket_curve import BlanketCurve
 from shuffledp.noise import Binomial
 from shuffledp.noise.discrete_laplace import DiscreteLaplace
-from shuffledp.paper.finite_randomizer import shifted_delta
 from shuffledp.protocols import CATALOGUE, RealSum, Target
 from shuffledp.protocols.local import LocalHashing
 from shuffledp.protocols.local.local_hashing import _hash
 from shuffledp.protocols.sums.blanket_sum import BlanketSum
-from tests.oracles.exact import distribution_table, exact_exp
+from tests.oracles.exact import distribution_table, exact_exp, shifted_delta
 from tests.protocols.test_contract import MOST_DEVIATIONS, NOISY, deviations
 
 MADE = [name for name, entry in CATALOGUE.items() if not entry.published and name not in ("amplified", "sparse-best")]

@@ -23,12 +23,12 @@ from shuffledp.histogram.shuffle import shuffle
 from shuffledp.noise import Binomial
 from shuffledp.noise.binomial import round_up_to_grid
 from shuffledp.noise.discrete_laplace import DiscreteLaplace
-from shuffledp.paper.finite_randomizer import exact_delta, shifted_delta, shuffled_distribution
+from shuffledp.paper.finite_randomizer import exact_delta
 from shuffledp.protocols import HistogramProtocol, MessageProtocol, Target
 from shuffledp.protocols.catalogue import from_record, to_record
 from shuffledp.protocols.central import LaplaceHistogram
 from shuffledp.protocols.shuffled.dummy import DummyHistogram
-from tests.oracles.exact import distribution_table, exact_exp
+from tests.oracles.exact import distribution_table, exact_exp, shifted_delta, shuffled_distribution
 from tests.oracles.goodness import FALSE_FAILURE_RATE, same_distribution_p_value
 
 PEOPLE, LEAVES = 3000, 40

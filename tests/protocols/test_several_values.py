@@ -20,14 +20,14 @@ from shuffledp.histogram.labels import Absent
 from shuffledp.histogram.shuffle import shuffle
 from shuffledp.noise import Binomial
 from shuffledp.noise.binomial import round_up_to_grid
-from shuffledp.paper.finite_randomizer import exact_delta, shifted_delta, shuffled_distribution
+from shuffledp.paper.finite_randomizer import exact_delta
 from shuffledp.protocols import CATALOGUE, Target
 from shuffledp.protocols.catalogue import from_record, to_record
 from shuffledp.protocols.central import LaplaceHistogram
 from shuffledp.protocols.shuffled.dummy import DummyHistogram
 from shuffledp.protocols.shuffled.histogram import Histogram
 from shuffledp.protocols.shuffled.sparse import SparseHistogram
-from tests.oracles.exact import distribution_table, exact_exp
+from tests.oracles.exact import distribution_table, exact_exp, shifted_delta, shuffled_distribution
 from tests.oracles.goodness import FALSE_FAILURE_RATE, same_distribution_p_value
 
 SENDING = {

@@ -10,10 +10,9 @@ from shuffledp.accounting import calibration
 from shuffledp.data.people import EVERYTHING
 from shuffledp.protocols import CATALOGUE, Target
 from shuffledp.protocols.shuffled.sparse_noise import NoiseSearch
-from shuffledp.release.choose import choose
+from shuffledp.release.choose import PrivacySpec, choose
 from shuffledp.release.plan import plan_for
 from shuffledp.release.plan_rows import Reason
-from shuffledp.release.spec import PrivacySpec
 
 TARGET = Target(users=2000, bins=3, epsilon=1.0, delta=1e-6)
 
@@ -23,7 +22,7 @@ def chosen(target=TARGET, *, listed=True, practical_messages=math.inf, **asked):
     makes = math.isfinite(practical_messages)
     spec = PrivacySpec(epsilon=target.epsilon, delta=target.delta, messages=makes, **asked)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("shuffledp.release.spec.PRACTICAL_MESSAGES", practical_messages)
+        patch.setattr("shuffledp.release.choose.PRACTICAL_MESSAGES", practical_messages)
         return choose(target, spec, beta=0.05, listed=listed)
 
 

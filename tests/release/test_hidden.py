@@ -7,7 +7,7 @@ from shuffledp import private_histogram
 from shuffledp.errors import DataError, ParameterError
 from shuffledp.histogram.labels import HIDDEN
 from shuffledp.protocols import SparseHistogram
-from shuffledp.release.hidden import NOTE, Blocklist, _together, hide
+from shuffledp.release.free_text import NOTE, Blocklist, _together, hide
 from shuffledp.release.release import Release
 
 WORDS = {"badword": 4000, "so BadWord!": 3000, "bad": 2500, "fine": 2000, "scunthorpe": 1500}

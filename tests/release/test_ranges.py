@@ -11,19 +11,16 @@ from shuffledp.explain.plan import range_recommendation
 from shuffledp.explain.release import paragraphs
 from shuffledp.formatting import at_most
 from shuffledp.protocols import Target
-from shuffledp.release.choose import curator_range_error
-from shuffledp.release.plan_rows import Reason
-from shuffledp.release.ranges import (
+from shuffledp.release.choose import checked_shares, choose_ranges, curator_range_error, in_units
+from shuffledp.release.plan_rows import (
     CURATED,
-    FEWER,
+    FEWER_MESSAGES,
     OURS,
     RANGES,
     SUMS,
     RangeRow,
+    Reason,
     advise_ranges,
-    checked_shares,
-    choose_ranges,
-    in_units,
     plan_ranges,
 )
 from shuffledp.release.simulate import simulate_ranges
@@ -123,13 +120,13 @@ CURATED_ROW = planned(100.5, None, title=CURATED, trust="curator")
 
 
 def test_a_plan_recommends_the_smallest_error_of_those_with_few_enough_messages():
-    rows = [planned(110.2, 7.2), planned(121.5, 4.7, title=FEWER), SUMS_ROW, CURATED_ROW]
+    rows = [planned(110.2, 7.2), planned(121.5, 4.7, title=FEWER_MESSAGES), SUMS_ROW, CURATED_ROW]
     assert advised(rows) == [
         "Recommended: Ranges (ours). The number of people up to any value has an error of at most 111 people, instead "
         "of 861 with sums over a histogram, with 7.2 messages per person.",
         "A trusted curator has an error of at most 101 people instead of 111.",
     ]
-    assert advise_ranges(rows, most=5).best.title == FEWER
+    assert advise_ranges(rows, most=5).best.title == FEWER_MESSAGES
     assert advise_ranges(rows, most=2).best.title == SUMS
     nothing = advise_ranges(rows, most=1)
     assert (nothing.best, nothing.reason) == (None, Reason.TOO_MANY_MESSAGES)
@@ -159,7 +156,7 @@ def test_a_plan_of_ranges_for_too_few_people_leaves_a_curator():
 def test_a_plan_of_ranges_keeps_to_a_number_of_messages():
     target = Target(users=10**5, bins=300, epsilon=1, delta=1e-6)
     ours, fewer, sums, _ = plan_ranges(target, most=3)
-    assert fewer.title == FEWER
+    assert fewer.title == FEWER_MESSAGES
     assert sums.messages < fewer.messages <= 3 < ours.messages
     assert ours.error <= fewer.error < sums.error
 

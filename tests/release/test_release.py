@@ -10,7 +10,7 @@ import pytest
 from shuffledp import Domain, Edges, Histogram, Periods, SparseHistogram, private_histogram, simulate
 from shuffledp.errors import DataError, ParameterError, TooFewUsersError
 from shuffledp.protocols import CATALOGUE
-from shuffledp.release.limits import Caution
+from shuffledp.release.notes import Caution
 from tests.oracles.html_pages import read_page
 
 GUARANTEE = {"epsilon": 1.0, "delta": 1e-6}

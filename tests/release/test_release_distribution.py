@@ -15,7 +15,7 @@ from shuffledp.data.people import People
 from shuffledp.data.source import Source
 from shuffledp.noise import Binomial
 from shuffledp.noise.binomial import round_up_to_grid
-from shuffledp.paper.finite_randomizer import shuffled_distribution
+from tests.oracles.exact import shuffled_distribution
 from tests.oracles.goodness import assert_distribution, assert_not_distribution
 
 BINS, PEOPLE_PER_BIN = 2000, 150

@@ -10,8 +10,8 @@ from shuffledp.collect.analyzer import releases
 from shuffledp.histogram.domain import Domain
 from shuffledp.protocols import DummyHistogram
 from shuffledp.protocols.shuffled.hashed import HashedHistogram
+from shuffledp.release.notes import standing_out
 from shuffledp.release.release import Release
-from shuffledp.release.selected import standing_out
 from tests.collect.analyzer.test_releases import tally_of as tally_of_listed
 from tests.collect.tasks import small_task
 

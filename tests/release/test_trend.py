@@ -13,8 +13,7 @@ from shuffledp import Release, Trend
 from shuffledp.errors import DataError, LabelError, ParameterError
 from shuffledp.estimators.differences import ErrorDifference
 from shuffledp.histogram.labels import HIDDEN
-from shuffledp.release.trend_changes import Measure
-from shuffledp.release.trend_quantiles import Verdict
+from shuffledp.release.trend_changes import Measure, Verdict
 from shuffledp.release.trend_rounds import Risks, Round
 from tests.release.trends import as_release, protocol_of, release_of, release_of_ages
 

@@ -11,11 +11,10 @@ import pytest
 from shuffledp import ParameterError, Release, private_histogram
 from shuffledp.explain.release import curator_tip, paragraphs
 from shuffledp.protocols import CATALOGUE, LaplaceHistogram, StabilityHistogram, Target
-from shuffledp.release.choose import choose, curator_error
+from shuffledp.release.choose import PrivacySpec, choose, curator_error
 from shuffledp.release.plan import plan
 from shuffledp.release.plan_rows import Reason
 from shuffledp.release.simulate import simulate
-from shuffledp.release.spec import PrivacySpec
 
 GUARANTEE = {"epsilon": 1.0, "delta": 1e-6}
 PEOPLE = Counter({"apple": 900, "pear": 500, "fig": 90, "kiwi": 2})

@@ -1,19 +1,10 @@
 """A statistical lower bound on epsilon for any mechanism, used as a black box.
 
 The mechanism is run many times on two neighbouring datasets. A third of the outputs is used to learn statistics and to
-choose an event that is likely on one dataset and unlikely on the other. The other outputs, which had no part in the
-choice, count it. Exact confidence bounds L <= P[event on one] and U >= P[event on the other] hold together with the
-stated confidence, so
-
-    epsilon >= ln((L - delta) / U).
-
-A bound above the guaranteed epsilon proves a violation. A bound below proves nothing, since another pair of datasets or
-another event may be worse.
-
-`provable_epsilon` is the best bound that an audit can find. By Neyman and Pearson, no event of a given probability on
-one dataset is less likely on the other than "the likelihood ratio is at least r". The largest bound over all r
-therefore belongs to a perfect choice of the event; an audit, which has to learn the event, finds less. To refute a
-guarantee, this bound must exceed it.
+choose an event that is likely on one dataset and unlikely on the other. The others, which had no part in the choice,
+count it. Exact confidence bounds L <= P[event on one] and U >= P[event on the other] hold together with the stated
+confidence, so epsilon >= ln((L - delta) / U). A bound above the guaranteed epsilon proves a violation. A bound below
+proves nothing: another pair of datasets or another event may be worse.
 """
 
 from __future__ import annotations
@@ -31,10 +22,10 @@ from shuffledp.auditing.observations import SCORES, Observer, learn
 from shuffledp.errors import ParameterError
 from shuffledp.formatting import share_at_least, share_at_most
 from shuffledp.histogram.shuffle import CentralProtocol, ShuffledProtocol, shuffle
-from shuffledp.paper.pairs import Pair
+from shuffledp.paper.divergence import Pair, allowed_delta
 from shuffledp.protocols.protocol import decoded
 from shuffledp.randomness import generator
-from shuffledp.validation import open_probability, real, whole
+from shuffledp.validation import open_probability, whole
 
 Output = ArrayLike | Mapping[Any, float]
 """Messages in the order seen, or a mapping from names to numbers."""
@@ -43,19 +34,17 @@ Relation = Literal["at least", "at most", "exactly"]
 _RELATIONS: tuple[Relation, ...] = ("at least", "at most", "exactly")
 _SIDES: tuple[Literal["left", "right"], ...] = ("left", "right")
 _MOST_THRESHOLDS = 200
-"""The number of thresholds of each statistic among which the event is chosen; more hardly help, since neighbouring ones
-have nearly the same probability.
-"""
+"""Thresholds of each statistic among which the event is chosen; neighbouring ones have nearly the same probability."""
 _FEWEST_TRIALS = 100
-"""The fewest trials: 67 outputs then count the event, which at confidence 0.99 can show an epsilon of at most 2.5."""
+"""67 outputs then count the event, which at confidence 0.99 can show an epsilon of at most 2.5."""
 COUNTING_SHARE = 2 / 3
 """The share of the runs that counts the event; the rest learns statistics and chooses the event, half and half."""
 _NEVER = 1e-300
-"""The stand-in for a probability that is not positive; its logarithm is -690."""
+"""Stands for a probability that is not positive."""
 
 
 class Mechanism(Protocol):
-    """The audited mechanism: any function from people's values to an output."""
+    """Any function from people's values to an output."""
 
     def __call__(self, values: ArrayLike, *, rng: np.random.Generator) -> Output:
         """Return one output, with randomness from the given generator."""
@@ -88,9 +77,7 @@ class Audit:
 
 @dataclass(frozen=True)
 class _Event:
-    """An event: a statistic is at least, at most or exactly a threshold. It is more likely on the dataset, or on the
-    neighbour.
-    """
+    """A statistic is at least, at most or exactly a threshold, more likely on the dataset or on the neighbour."""
 
     question: int
     relation: Relation
@@ -113,9 +100,7 @@ def audit(
     confidence: float = 0.99,
     rng: np.random.Generator | None = None,
 ) -> Audit:
-    """Return a lower bound on the mechanism's epsilon at delta, from `trials` runs on each of two neighbouring
-    datasets.
-    """
+    """Return a lower bound on the mechanism's epsilon at delta, from `trials` runs on each of two datasets."""
     trials, (delta, confidence) = whole("trials", trials, minimum=_FEWEST_TRIALS), _checked(delta, confidence)
     row = _differing_row(np.asarray(dataset), np.asarray(neighbour))
     source = generator(rng)
@@ -181,10 +166,7 @@ def released_counts(protocol: CentralProtocol) -> Mechanism:
 
 
 def _checked(delta: float, confidence: float) -> tuple[float, float]:
-    delta, confidence = real("delta", delta), open_probability("confidence", confidence)
-    if not 0 <= delta < 1:
-        raise ParameterError(f"delta must lie in [0, 1), got {delta:g}")
-    return delta, confidence
+    return float(allowed_delta(delta)), open_probability("confidence", confidence)
 
 
 def _differing_row(dataset: NDArray[Any], neighbour: NDArray[Any]) -> int:
@@ -216,7 +198,6 @@ def _most_telling(
 
 
 def _thresholds(one: NDArray[np.float64], other: NDArray[np.float64]) -> NDArray[np.float64]:
-    """The values that occur, or evenly chosen ones if there are too many."""
     values = np.unique(np.concatenate([one, other]))
     if values.size <= _MOST_THRESHOLDS:
         return values
@@ -247,12 +228,14 @@ def _wilson(share: NDArray[np.float64], trials: int, score: float) -> NDArray[np
 
 
 _MOST_EVENTS = 300
-"""The number of events to try; neighbouring ones have nearly the same probability."""
+"""Neighbouring ones have nearly the same probability."""
 
 
 def provable_epsilon(pair: Pair, *, trials: int, delta: float = 0.0, confidence: float = 0.99) -> float:
-    """The bound that `audit` would find in this number of runs if it knew the best event for these two
-    distributions.
+    """The best bound that `audit` can find for these two distributions: if it knew the best event.
+
+    By Neyman and Pearson, no event of a given probability on one dataset is less likely on the other than "the
+    likelihood ratio is at least r", so it belongs to one of these. To refute a guarantee, it must exceed it.
     """
     runs, failure = math.floor(trials * COUNTING_SHARE), (1 - confidence) / 2
     best = 0.0

@@ -1,10 +1,8 @@
 """The statistics that an audit computes from outputs of a mechanism: one number per output and per question.
 
-An output is either the flat array of messages in the order seen, or a mapping from names to numbers (a tally, a
-released histogram). For messages there are three kinds of questions. The first is the number of messages of each kind
-and in total. The second is the message at some places, which detects a shuffler that keeps the order. The third is the
-number of messages of a kind in a stretch of places (the first few, the last few, around the person who differs), which
-detects a shuffler that shuffles inside groups.
+Of messages, it asks for the number of each kind and in total; for the message at some places, which detects a shuffler
+that keeps the order; and for the number of a kind in a stretch of places (the first few, the last few, around the
+person who differs), which detects a shuffler that shuffles inside groups.
 """
 
 from __future__ import annotations
@@ -30,17 +28,17 @@ SCORES = (
 )
 
 _MOST_CELLS = 30
-"""The number of cells of a number with many values, so that 250 examples leave about eight in each cell."""
+"""So that 250 examples leave about eight in each cell of a number with many values."""
 _SMOOTHING = 2.0
 """Added to every cell's count, so that a cell that does not occur in one sample has a finite ratio."""
 _RIDGE = 1e-6
 """Added to every variance, so that a constant number has a finite weight. Counts vary by far more."""
 _FITTED = 6
-"""The most numbers in a fitted ratio: with squares and products these are 28 weights, for about a hundred examples."""
+"""Numbers in a fitted ratio: with squares and products these are 28 weights, for about a hundred examples."""
 _FITTED_RIDGE = 1.0
-"""The strength of the regularization of fitted weights, in examples; it matters only if there are few."""
+"""The regularization of fitted weights, in examples; it matters only if there are few."""
 _STEPS = 25
-"""The steps of Newton's method, which converges in far fewer."""
+"""Of Newton's method, which converges in far fewer."""
 
 
 def learn(
@@ -71,7 +69,7 @@ def _discriminant(one: NDArray[np.float64], other: NDArray[np.float64]) -> NDArr
 
 
 def _log_ratio(one: NDArray[np.float64], other: NDArray[np.float64]) -> Score:
-    """The logarithm of the ratio of frequencies of a number in both samples, by cells of neighbouring numbers."""
+    """The logarithm of the ratio of frequencies of a number, by cells of neighbouring numbers."""
     values = np.unique(np.concatenate([one, other]))
     if values.size > _MOST_CELLS:
         values = np.unique(np.quantile(np.concatenate([one, other]), np.arange(_MOST_CELLS) / _MOST_CELLS))
@@ -87,8 +85,8 @@ def _log_ratio(one: NDArray[np.float64], other: NDArray[np.float64]) -> Score:
 def _fitted(one: NDArray[np.float64], other: NDArray[np.float64], numbers: int) -> Score:
     """Logistic regression on the most informative numbers, their squares and products.
 
-    It fits the logarithm of the likelihood ratio. For a shifted binomial count this is nearly a parabola where the
-    count is likely, so a few weights replace a table of cells, which needs many examples.
+    For a shifted binomial count the logarithm of the likelihood ratio is nearly a parabola where the count is likely,
+    so a few weights replace a table of cells, which needs many examples.
     """
     first, second = one[:, :numbers], other[:, :numbers]
     spread = np.sqrt(first.var(axis=0) + second.var(axis=0)) + _RIDGE
@@ -116,22 +114,22 @@ def _fitted(one: NDArray[np.float64], other: NDArray[np.float64], numbers: int) 
 
 
 _MOST_SYMBOLS = 64
-"""The number of most frequent symbols that are counted separately; rare ones show nothing."""
+"""The most frequent symbols are counted separately; rare ones show nothing."""
 _SYMBOLS_IN_PLACES = 8
-"""The number of these that are also counted in stretches of places."""
+"""Of these, also counted in stretches of places."""
 _ENDS = 16
-"""The number of places looked at from either end, where the first and last messages are if the order is kept."""
+"""Places at either end, where the first and last messages are if the order is kept."""
 _GROWTH = 2**0.25
 """The ratio of the lengths of successive stretches: a group of any size is matched to a tenth."""
 _PARTS = 12
-"""The number of equal parts of all places; every run of neighbouring parts is a stretch."""
+"""Every run of these equal parts of all places is a stretch."""
 _MOST_STRETCHES = 24
-"""The number of counts that are asked for, those that separate the examples best; others make the choice harder."""
+"""Those that separate the examples best; others make the choice harder."""
 _WRONG = "an output must be a flat array of messages, or a mapping from names to numbers"
 
 
 class Stretch(NamedTuple):
-    """The number of messages of one kind at the places from `start` up to, not including, `stop`."""
+    """The messages of one kind at the places from `start` up to, not including, `stop`."""
 
     symbol: int
     start: int
@@ -139,7 +137,7 @@ class Stretch(NamedTuple):
 
 
 class _Messages(NamedTuple):
-    """All outputs concatenated: the code of every message, and the size of every output."""
+    """The codes of all messages, one output after the other, and the size of every output."""
 
     codes: NDArray[np.int64]
     sizes: NDArray[np.int64]
@@ -168,10 +166,9 @@ class Observer:
 
     @classmethod
     def of(cls, outputs: Sequence[Any], others: Sequence[Any], *, row: int, people: int | None = None) -> Observer:
-        """Return the questions from examples on both datasets: frequent symbols, and places at the ends and near the
-        person.
+        """Return the questions: frequent symbols, and places at the ends and near the person who differs.
 
-        If messages are in the order of `people`, the person's messages are at about row / people of all places.
+        If messages are in the order of `people`, that person's are at about row / people of all places.
         """
         together = [*outputs, *others]
         if _are_mappings(together):
@@ -212,7 +209,7 @@ class Observer:
 
     @property
     def numbers(self) -> int:
-        """The number of first questions whose answers are numbers and not names."""
+        """The number of first questions whose answers are numbers."""
         return self.totals + len(self.stretches)
 
     def answers(self, outputs: Sequence[Any]) -> NDArray[np.float64]:
@@ -279,7 +276,7 @@ def _most_common(flat: Any) -> tuple[Any, ...]:
 
 
 def _joined(outputs: Sequence[Any]) -> tuple[Any, NDArray[np.int64]]:
-    """The messages of all outputs, as an array of numbers or a list of hashable objects, and the size of each."""
+    """All messages, as an array of numbers or a list of hashable objects, and the size of each output."""
     try:
         arrays = [np.asarray(output) for output in outputs]
     except ValueError:  # ragged
@@ -303,7 +300,6 @@ def _are_mappings(outputs: Sequence[Any]) -> bool:
 
 
 def _numbers(rows: list[list[Any]]) -> NDArray[np.float64]:
-    """A table of finite numbers."""
     try:
         numbers = np.array(rows, dtype=np.float64)
     except (TypeError, ValueError):

@@ -203,7 +203,7 @@ def count(
     from shuffledp.collect.task import read_task
     from shuffledp.explain.collected import lookup_lines
     from shuffledp.explain.files import check_writable
-    from shuffledp.release.hidden import Blocklist, hide
+    from shuffledp.release.free_text import Blocklist, hide
     from shuffledp.validation import whole
 
     whole("top", 1 if top is None else top)

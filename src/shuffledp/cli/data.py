@@ -108,7 +108,7 @@ def run(
     from shuffledp.cli.release_output import parse_shares, publish
     from shuffledp.data import find_files
     from shuffledp.explain.files import check_writable
-    from shuffledp.release.hidden import NOT_WITH_BLOCK, Blocklist, hide
+    from shuffledp.release.free_text import NOT_WITH_BLOCK, Blocklist, hide
     from shuffledp.release.private_histogram import private_histogram
     from shuffledp.validation import whole
 

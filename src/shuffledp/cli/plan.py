@@ -173,7 +173,7 @@ def _plan_ranges(*, bins: str, beta: float, most: float, held: bool, json: bool,
     from shuffledp.cli.release_output import show_range_plan
     from shuffledp.explain.plan import range_problem, range_recommendation, warnings
     from shuffledp.protocols.target import Target
-    from shuffledp.release.ranges import advise_ranges, plan_ranges
+    from shuffledp.release.plan_rows import advise_ranges, plan_ranges
 
     if bins == _ANYTHING:
         raise ParameterError("--ranges needs the number of possible values: give --bins a number")

@@ -56,7 +56,8 @@ from shuffledp.histogram.estimate import Estimate, Row, values_among
 from shuffledp.histogram.labels import NotAValue
 from shuffledp.histogram.ordered_estimate import OrderedEstimate
 from shuffledp.ledger import Spent
-from shuffledp.release.ranges import RangeRow, checked_shares
+from shuffledp.release.choose import checked_shares
+from shuffledp.release.plan_rows import RangeRow
 from shuffledp.release.release import Release
 
 MOST_ROWS, MOST_COLUMNS = 15, 10

@@ -176,7 +176,6 @@ def _show_rounds(machine: OneMachine, *, explain: bool, as_json: bool) -> None:
     from shuffledp.cli.trend import show_trend
     from shuffledp.explain.task_series import how_often
     from shuffledp.release.trend import Trend
-    from shuffledp.release.trend_files import to_dict
 
     series = machine.series
     assert series is not None
@@ -197,7 +196,7 @@ def _show_rounds(machine: OneMachine, *, explain: bool, as_json: bool) -> None:
         each = [_plain(machine, outcome) for outcome in outcomes]
         for number, one in enumerate(each, 1):
             one["task"] = series.task(number).name
-        print_json({"series": series.name, "rounds": each, "trend": to_dict(trend)})
+        print_json({"series": series.name, "rounds": each, "trend": trend.to_dict()})
         return
     show_trend(trend, top=None, explain=explain, since=None)
 

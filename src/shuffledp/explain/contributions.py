@@ -11,7 +11,7 @@ from shuffledp.explain.bars import interval, people
 from shuffledp.formatting import counted
 from shuffledp.histogram.estimate import Estimate, Row
 from shuffledp.histogram.facts import Cap
-from shuffledp.release.evaluate import UncappedErrors
+from shuffledp.release.simulate import UncappedErrors
 
 
 def cap_sentences(cap: Cap | None) -> list[str]:

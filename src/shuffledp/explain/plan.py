@@ -19,10 +19,9 @@ from shuffledp.formatting import (
     share_at_most,
 )
 from shuffledp.release.choose import is_smaller
-from shuffledp.release.limits import USELESS_SHARE, Caution, cautions
+from shuffledp.release.notes import USELESS_SHARE, Caution, cautions
 from shuffledp.release.plan import Plan
-from shuffledp.release.plan_rows import PlanRow, Problem, Reason
-from shuffledp.release.ranges import RangeAdvice, RangeRow
+from shuffledp.release.plan_rows import PlanRow, Problem, RangeAdvice, RangeRow, Reason
 from shuffledp.release.simulate import RangeSimulation, Simulation
 
 _WHY = {

@@ -34,9 +34,8 @@ from shuffledp.histogram.ordered_estimate import OrderedEstimate
 from shuffledp.histogram.passing import Share
 from shuffledp.ledger import Spent
 from shuffledp.release.choose import CuratorError
-from shuffledp.release.evaluate import Evaluation
-from shuffledp.release.limits import Caution
-from shuffledp.release.notes import Note, NoteKind
+from shuffledp.release.notes import Caution, Note, NoteKind
+from shuffledp.release.simulate import Evaluation
 
 if TYPE_CHECKING:
     from shuffledp.release.release import Privacy, Release

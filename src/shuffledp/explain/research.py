@@ -16,9 +16,9 @@ from shuffledp.formatting import (
     share_at_most,
 )
 from shuffledp.paper.bernoulli import LATER_RIPPLES
-from shuffledp.paper.sample_size import TARGET
 from shuffledp.paper.separation import Approach, Cell, Separation
 from shuffledp.paper.statements import UNRESOLVED, Quantity, Statement
+from shuffledp.paper.support_identification import TARGET
 from shuffledp.release.compare import Measurement
 
 CELLS: dict[str, Callable[[Measurement], str]] = {

@@ -16,7 +16,7 @@ from shuffledp.formatting import (
     shown,
 )
 from shuffledp.histogram.text_code import FIRST_PIECE, Step
-from shuffledp.release.limits import USELESS_SHARE
+from shuffledp.release.notes import USELESS_SHARE
 
 STEPS = {
     Step.TRIM: "spaces at both ends are removed",

@@ -9,8 +9,7 @@ from typing import Any
 from shuffledp.formatting import confidence, counted, sentence, share_at_least, share_at_most, shown
 from shuffledp.histogram.distribution import Quantile, written
 from shuffledp.release.trend import Level, Trend
-from shuffledp.release.trend_changes import Difference, Measure
-from shuffledp.release.trend_quantiles import QuantileDifference, QuantileTrend, Verdict
+from shuffledp.release.trend_changes import Difference, Measure, QuantileDifference, QuantileTrend, Verdict
 
 MOST_SENTENCES = 3
 """Values that the first lines name; the table has more."""

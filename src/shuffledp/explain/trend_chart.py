@@ -16,8 +16,7 @@ from shuffledp.explain.svg import Axis
 from shuffledp.formatting import shown
 from shuffledp.histogram.distribution import written
 from shuffledp.release.trend import Level, Trend
-from shuffledp.release.trend_changes import Measure
-from shuffledp.release.trend_quantiles import QuantileTrend
+from shuffledp.release.trend_changes import Measure, QuantileTrend
 
 if TYPE_CHECKING:
     from markupsafe import Markup

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from shuffledp.ledger.budget import Standing
-from shuffledp.ledger.entry import LedgerEntry
+from shuffledp.ledger.budget import LedgerEntry, Standing
 from shuffledp.ledger.ledger import Ledger, Spending, Spent
 
 __all__ = ["Ledger", "LedgerEntry", "Spending", "Spent", "Standing"]

@@ -1,7 +1,4 @@
-"""A ledger enforces a privacy budget: every release is entered before its noise is sampled.
-
-`Ledger` is the file; `Spending` enters one release and records whether it was published.
-"""
+"""A ledger enforces a privacy budget: every release is entered before its noise is sampled."""
 
 from __future__ import annotations
 
@@ -19,8 +16,19 @@ from shuffledp.accounting.curve import REPLACE_ONE, Curve, privacy_figure
 from shuffledp.errors import BudgetError, DataError, ParameterError
 from shuffledp.formatting import ShortRepr, epsilon_delta, share_at_most
 from shuffledp.ledger import store
-from shuffledp.ledger.budget import Budget, Make, Standing, largest_that_fits, smallest_epsilon, stand
-from shuffledp.ledger.entry import ELSEWHERE, LedgerEntry, described, parameters_of, remade, stated_guarantee
+from shuffledp.ledger.budget import (
+    ELSEWHERE,
+    Budget,
+    LedgerEntry,
+    Standing,
+    described,
+    largest_that_fits,
+    parameters_of,
+    remade,
+    smallest_epsilon,
+    stand,
+    stated_guarantee,
+)
 from shuffledp.protocols.catalogue import Entry
 from shuffledp.protocols.protocol import HistogramProtocol
 from shuffledp.protocols.target import Target
@@ -111,8 +119,7 @@ class Ledger:
                     people=protocol.users,
                     parameters=parameters,
                 )
-        make = partial(_same_curve, protocol, entry)
-        raise self._refusal(before, curve, make, delta=delta, outcome="; nothing was released")
+        raise self._refusal(before, protocol, entry, outcome="; nothing was released")
 
     def check_fits(self, protocols: Mapping[str, HistogramProtocol], *, entries: Mapping[str, Entry]) -> None:
         """Raise BudgetError if these releases do not fit together. Enter nothing.
@@ -127,9 +134,8 @@ class Ledger:
             return
         if len(new) > 1:
             raise self._refusal_of_several(before, list(new.values()))
-        for what, curve in new.items():
-            _, delta = stated_guarantee(protocols[what])
-            raise self._refusal(before, curve, partial(_same_curve, protocols[what], entries.get(what)), delta=delta)
+        for what in new:
+            raise self._refusal(before, protocols[what], entries.get(what))
 
     def spend_elsewhere(self, *, epsilon: float, delta: float, what: str) -> int:
         """Enter a release of another program; it counts as the worst release with this guarantee.
@@ -156,7 +162,6 @@ class Ledger:
                 raise ParameterError(f"number must be the number of an entry of this ledger, got {number}")
 
     def _refusal_of_several(self, before: Composition, curves: Sequence[Curve]) -> BudgetError:
-        """Return the error for releases that do not fit together, with the number of them that would."""
         limit = self._budget
         reached = share_at_most(limit.reached(composed([before, *curves])))
         spent = share_at_most(limit.reached(before)) if before.parts else "nothing"
@@ -171,11 +176,12 @@ class Ledger:
         )
 
     def _refusal(
-        self, before: Composition, curve: Curve, make: Make, *, delta: float, outcome: str = ""
+        self, before: Composition, protocol: HistogramProtocol, entry: Entry | None, *, outcome: str = ""
     ) -> BudgetError:
         """Return the error for a release that does not fit, with the epsilon that would."""
-        limit, fits = self._budget, largest_that_fits(self._budget, before, make)
-        reached = share_at_most(limit.reached(composed([before, curve])))
+        limit, (_, delta) = self._budget, stated_guarantee(protocol)
+        fits = largest_that_fits(limit, before, lambda epsilon: _same_kind(protocol, entry, epsilon).privacy)
+        reached = share_at_most(limit.reached(composed([before, _curve_of(protocol)])))
         spent = share_at_most(limit.reached(before)) if before.parts else "nothing"
         at = f"at delta {privacy_figure(delta)}"
         none = f"No epsilon of at least {smallest_epsilon(limit):g} fits {at}"
@@ -193,7 +199,7 @@ _FINAL = "The limit is final: use a smaller epsilon or delta, or a new ledger if
 
 
 def _curve_of(protocol: HistogramProtocol) -> Curve:
-    """Return the privacy curve, computed from the parameters that are stored."""
+    """Return the curve of the parameters that are stored."""
     curve = remade(parameters_of(protocol)).privacy
     if curve.neighbours != REPLACE_ONE:
         raise ParameterError(
@@ -210,11 +216,6 @@ def _entered(entries: Iterable[LedgerEntry], what: str, curve: Curve) -> int | N
 
 def _composed(entries: Any) -> Composition:
     return composed([entry.curve for entry in entries])
-
-
-def _same_curve(protocol: HistogramProtocol, entry: Entry | None, epsilon: float) -> Curve:
-    """Return the curve of the same protocol with another epsilon."""
-    return _same_kind(protocol, entry, epsilon).privacy
 
 
 def _same_kind(protocol: HistogramProtocol, entry: Entry | None, epsilon: float) -> HistogramProtocol:
@@ -240,7 +241,7 @@ def _as_path(path: Any) -> Path:
 
 @dataclass(frozen=True, kw_only=True)
 class Spent(ShortRepr):
-    """The entry of a published release, and the state of its ledger; None if the ledger could not be read."""
+    """The entry of a published release, and its ledger's state; None if the ledger could not be read."""
 
     population: str
     number: int

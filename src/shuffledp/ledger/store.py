@@ -12,20 +12,20 @@ import sqlite3
 import tempfile
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
+from dataclasses import fields
 from datetime import UTC, date, datetime
 from pathlib import Path
 from urllib.parse import quote
 
 from shuffledp import __version__
 from shuffledp.errors import DataError, ParameterError
-from shuffledp.ledger.budget import Budget
-from shuffledp.ledger.entry import LedgerEntry
+from shuffledp.ledger.budget import Budget, LedgerEntry
 
 SCHEMA = 1
 """Version of the file format; this code cannot read larger ones."""
 
 _APPLICATION = 0x53444C47
-"""SQLite's application id of the file, the letters SDLG."""
+"""The letters SDLG."""
 
 _TABLES = f"""
 PRAGMA application_id = {_APPLICATION};
@@ -114,7 +114,7 @@ def changing(path: Path, *, patience: float) -> Iterator[Change]:
 
 
 class Change:
-    """A transaction: read everything, add an entry, mark an entry as published."""
+    """One transaction."""
 
     def __init__(self, connection: sqlite3.Connection, path: Path) -> None:
         self._connection, self._path = connection, path
@@ -169,7 +169,6 @@ def _connected(path: Path, *, patience: float) -> Iterator[sqlite3.Connection]:
 
 
 def _check(connection: sqlite3.Connection, path: Path) -> None:
-    """Refuse files that are not ledgers, that a newer version has written, or that are damaged."""
     (application,), (schema,) = (
         connection.execute(f"PRAGMA {name}").fetchone() for name in ("application_id", "user_version")
     )
@@ -215,27 +214,15 @@ def _budget(connection: sqlite3.Connection, path: Path) -> Budget:
 
 def _entries(connection: sqlite3.Connection, path: Path) -> list[LedgerEntry]:
     """Return all entries; none may be missing."""
-    rows = connection.execute(
-        "SELECT number, day, what, protocol, epsilon, delta, people, version, published, parameters FROM entries "
-        "ORDER BY number"
-    ).fetchall()
+    names = [field.name for field in fields(LedgerEntry)]
+    rows = connection.execute(f"SELECT {', '.join(names)} FROM entries ORDER BY number").fetchall()
     if [row[0] for row in rows] != list(range(1, len(rows) + 1)):
         raise DataError(_DAMAGED.format(path=path))
+    stored = (dict(zip(names, row, strict=True)) for row in rows)
     try:
         return [
-            LedgerEntry(
-                number=number,
-                day=date.fromisoformat(day),
-                what=what,
-                protocol=protocol,
-                epsilon=epsilon,
-                delta=delta,
-                people=people,
-                version=version,
-                published=bool(published),
-                parameters=parameters,
-            )
-            for number, day, what, protocol, epsilon, delta, people, version, published, parameters in rows
+            LedgerEntry(**{**each, "day": date.fromisoformat(each["day"]), "published": bool(each["published"])})
+            for each in stored
         ]
     except (TypeError, ValueError):
         raise DataError(_DAMAGED.format(path=path)) from None

@@ -2,9 +2,8 @@
 
 from shuffledp.paper.bernoulli import BernoulliMean
 from shuffledp.paper.finite_randomizer import FiniteRandomizer
-from shuffledp.paper.local_simulation import FiniteProtocol, LocalSimulation, to_local
-from shuffledp.paper.pointer_chasing import PointerChasing, PointerInstance
-from shuffledp.paper.pointer_jumping import PointerJumping
+from shuffledp.paper.pointers import PointerChasing, PointerInstance, PointerJumping
+from shuffledp.paper.pure_privacy import FiniteProtocol, LocalSimulation, to_local
 from shuffledp.paper.separation import Separation, separate
 from shuffledp.paper.support_identification import SupportIdentification
 

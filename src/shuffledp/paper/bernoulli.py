@@ -1,9 +1,8 @@
-"""Bernoulli mean estimation, the paper's example of an earlier separation (related work).
+"""Bernoulli mean estimation, the paper's example of an earlier separation: estimate p within alpha.
 
-Each person holds 1 with probability p, else 0. The task is to estimate p within alpha, with probability at least 99/100
-over the sample and the noise. The counts of a protocol have a known distribution given p, so its success is computed,
-not simulated. As p is unknown, the worst p counts. docs/proofs/bernoulli-mean.md derives where that p lies (at an
-"edge"), and why success rises and falls with the number of people (in "ripples").
+It must succeed with probability at least 99/100 over the sample and the noise, for the worst p.
+docs/proofs/bernoulli-mean.md derives where that p lies (at an "edge"), and why success rises and falls with the number
+of people (in "ripples").
 """
 
 from __future__ import annotations
@@ -18,30 +17,27 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shuffledp.accounting.rounding import ESTIMATE_AT_AN_EDGE
-from shuffledp.errors import TooFewUsersError
 from shuffledp.noise import Binomial
 from shuffledp.noise.binomial import round_up_to_grid, safely_up
 from shuffledp.noise.discrete_laplace import DiscreteLaplace
 from shuffledp.noise.distribution import Window
-from shuffledp.paper.sample_size import TARGET, smallest_users
+from shuffledp.paper.support_identification import TARGET, possible_users, smallest_users
 from shuffledp.protocols import BinarySum, BlanketSum
 from shuffledp.protocols.local import RandomizedResponse
 from shuffledp.validation import head_count, open_probability, target_delta, target_epsilon
 
 LATER_RIPPLES = 4
-"""The number of later ripples that are checked for a number of people. Calibrated noise varies a little with that
-number, so a later ripple might be lower. In 60 settings (epsilon 1/2, 1 and 2, alpha from 0.05 to 0.2) none was too
-low.
-"""
+"""Calibrated noise varies a little with the number of people, so a later ripple might be lower. In 60 settings (epsilon
+1/2, 1 and 2, alpha from 0.05 to 0.2) none was too low."""
 _FFT_FROM = 10**7
-"""The number of products of probabilities from which Fourier transforms are faster than a plain convolution."""
+"""Products of probabilities from which Fourier transforms are faster than a plain convolution."""
 _COARSE, _FINE = 32, 8
-"""The number of parts into which the range of edges is divided, repeatedly around its smallest point."""
+"""Parts into which the range of edges is divided, repeatedly around its smallest point."""
 
 
 @dataclass(frozen=True)
 class EstimateDistribution:
-    """The distribution of an estimated number of ones: `estimates` with their `probabilities`."""
+    """Estimated numbers of ones, with their `probabilities`."""
 
     estimates: NDArray[np.float64]
     probabilities: NDArray[np.float64]
@@ -74,8 +70,8 @@ class BernoulliMean:
     def worst_success(self, protocol: SumProtocol, *, users: int, enough: float = 0.0) -> float:
         """The smallest success over all p; any value below `enough`, as soon as there is one.
 
-        It is a limit at an edge, from the side on which the estimate there is lost. First p = alpha and p = 1/2 are
-        tried, which are often bad; then the edges between 0 and 1, from both sides.
+        It is a limit at an edge, from the side on which the estimate there is lost. p = alpha and p = 1/2 are often bad
+        and come first.
         """
         lowest = min(self._success(protocol, users, mean, "above") for mean in (self.alpha, 0.5))
         for side, edges in self._edges(protocol, users).items():
@@ -92,7 +88,7 @@ class BernoulliMean:
     def sample_size(self, protocol: Callable[[int], SumProtocol], *, success: float = TARGET) -> int:
         """A number n of people that suffices for every p, while n - 1 does not (or is refused).
 
-        The lowest points of n's own ripple and of the next LATER_RIPPLES suffice as well. Some number below n - 1 may
+        The lowest points of its own ripple and of the next LATER_RIPPLES suffice as well. Some number below n - 1 may
         also suffice, at the top of a ripple.
         """
         target, made = open_probability("success", success), cache(protocol)
@@ -101,22 +97,15 @@ class BernoulliMean:
         def does(users: int) -> bool:
             return self.worst_success(made(users), users=users, enough=target) >= target
 
-        try:
-            made(1)
-            least = 1
-        except TooFewUsersError as error:
-            least = error.minimum_users
         # fewer than 1 / (4 alpha^2) people have a standard deviation above alpha at p = 1/2
-        least = max(least, math.floor(1 / (4 * self.alpha**2)))
+        least = max(possible_users(made), math.floor(1 / (4 * self.alpha**2)))
         users = smallest_users(lambda n: float(does(n)), least=least, target=1.0)
         while (failed := next((n for n in self._low_points(made, users) if not does(n)), None)) is not None:
             users = failed + 1
         return users
 
     def _low_points(self, made: Callable[[int], SumProtocol], users: int) -> Iterator[int]:
-        """The points of lowest success from `users` on: the end of their ripple, `users` itself, and ends of later
-        ripples.
-        """
+        """The end of the ripple of `users`, `users` itself, and the ends of later ripples."""
         end = self._ripple_end(made, users)
         yield end
         yield users
@@ -141,8 +130,8 @@ class BernoulliMean:
     def _ripple_end(self, made: Callable[[int], SumProtocol], users: int) -> int:
         """The last number of people, from `users`, before one more estimate fits into an interval of length 2 alpha.
 
-        The distance of estimates may change a little with the number of people. A first guess, as if it did not, is
-        lowered until it is not too large, and then raised to the last such number.
+        The distance of estimates may change a little with that number. A first guess, as if it did not, is lowered
+        until it is not too large, and then raised.
         """
 
         def people_per_estimate(number: int) -> float:
@@ -217,7 +206,6 @@ def central_sum(*, users: int, epsilon: float) -> SumProtocol:
 
 
 def _binomial(trials: int, probability: float) -> EstimateDistribution:
-    """The binomial distribution, for any probability."""
     rare = min(probability, 1 - probability)
     if rare <= 0:
         return EstimateDistribution(np.array([trials * probability]), np.ones(1))
@@ -236,7 +224,7 @@ def _plus(distribution: EstimateDistribution, noise: Window, *, sign: int) -> Es
 
 
 def _convolved(first: NDArray[np.float64], second: NDArray[np.float64]) -> NDArray[np.float64]:
-    """The distribution of a sum; by Fourier transforms where that is faster, which are off by less than 1e-14."""
+    """By Fourier transforms where that is faster, which are off by less than 1e-14."""
     if first.size * second.size < _FFT_FROM:
         return np.convolve(first, second)
     total = first.size + second.size - 1
@@ -246,7 +234,7 @@ def _convolved(first: NDArray[np.float64], second: NDArray[np.float64]) -> NDArr
 
 
 def _possible_estimates(protocol: SumProtocol) -> Lattice:
-    """The possible estimates; their distance is computed from many, since one difference is too inexact."""
+    """Their distance is computed from many, since one difference is too inexact."""
     estimates = np.unique(protocol(0.5).estimates)
     upper = estimates[(estimates.size - 1) // 2 :]  # a truncated estimate has a gap above 0
     return Lattice(float(upper[-1]), float(upper[-1] - upper[0]) / (upper.size - 1))

@@ -1,19 +1,8 @@
 """A randomizer as an exact table, and its exact privacy: alone, pre-shuffled, and shuffled among n users.
 
-Adding another user's messages is post-processing, so for every randomizer and every delta
-
-    epsilon(n users) <= ... <= epsilon(2 users) <= epsilon(pre-shuffled) <= epsilon(alone).
-
-For a single message and delta = 0 all are equal (Claim 4.2 of the paper); `pure_privacy.generating_ratio` bounds the
-left end.
-
-`Multisets` lists all neighbouring datasets of a shuffled protocol. The shuffler's output is a multiset of messages: a
-vector of counts, written as the digits of one whole number, so that joining two multisets adds the numbers. Weights are
-whole numbers over one common denominator per user. The other users' values form a multiset too, walked as a tree.
-
-`shuffled_distribution`, `exact_delta` and the other functions at the end follow the definitions of section 2 literally,
-in fractions and for a few users. They use no closed form of `accounting`; `ratio` = e^epsilon keeps everything
-rational.
+Adding another user's messages is post-processing, so epsilon(n users) <= ... <= epsilon(2 users) <=
+epsilon(pre-shuffled) <= epsilon(alone) for every delta. For a single message and delta = 0 all are equal (Claim 4.2 of
+the paper). No closed form of `accounting` is used; `ratio` = e^epsilon keeps everything rational.
 """
 
 from __future__ import annotations
@@ -49,7 +38,7 @@ from shuffledp.validation import whole
 
 
 class Neighbours(NamedTuple):
-    """Two values of one person with the same others, with the distributions of the shuffler's output."""
+    """Two values of one person with the same others, and the distributions of the shuffler's output."""
 
     mine: int
     instead: int
@@ -59,7 +48,12 @@ class Neighbours(NamedTuple):
 
 
 class Multisets:
-    """The distributions of the joined messages of `users` people; row v of `rows` is the distribution given value v."""
+    """The distributions of the joined messages of `users` people; row v of `rows` is the distribution given value v.
+
+    A multiset is a vector of counts, written as the digits of one whole number, so that joining two multisets adds the
+    numbers. Weights are whole numbers over one common denominator per user. The other users' values form a multiset
+    too, walked as a tree.
+    """
 
     def __init__(self, rows: Sequence[Mapping[tuple[Any, ...], Fraction]], symbols: Sequence[Hashable], users: int):
         self.users = users
@@ -78,7 +72,7 @@ class Multisets:
 
     @property
     def total(self) -> int:
-        """The sum of the weights of a distribution of all users."""
+        """The sum of the weights of all users' distribution."""
         return int(self._denominator**self.users)
 
     def messages(self, code: int) -> tuple[Any, ...]:
@@ -116,7 +110,6 @@ class Multisets:
             yield from self._walk((*others, row), self._with(distribution, row))
 
     def _with(self, distribution: Mapping[int, int], row: int) -> dict[int, int]:
-        """The distribution with the messages of one more person."""
         joined: dict[int, int] = {}
         for messages, chance in self._rows[row].items():
             for code, weight in distribution.items():
@@ -129,9 +122,7 @@ _UNKNOWN = "a value is not in the randomizer's table"
 
 @dataclass(frozen=True)
 class FiniteRandomizer:
-    """A table from each possible value to the distribution of its messages: {tuple of messages in the order sent:
-    Fraction}.
-    """
+    """A table {value: {tuple of messages in the order sent: Fraction}}."""
 
     table: Mapping[Any, Distribution]
 
@@ -150,12 +141,12 @@ class FiniteRandomizer:
 
     @classmethod
     def of(cls, protocol: EnumerableProtocol, values: Iterable[Any]) -> Self:
-        """Return the table of a protocol that gives the distribution of its messages."""
+        """Return the table of a protocol."""
         return cls({value: protocol.randomizer_distribution(value) for value in values})
 
     @classmethod
     def single(cls, table: Mapping[Any, Mapping[Any, Fraction]]) -> Self:
-        """Return a single-message randomizer from a map of values to {message: Fraction}."""
+        """Return a single-message randomizer from {value: {message: Fraction}}."""
         return cls(
             {value: {(message,): p for message, p in distribution.items()} for value, distribution in table.items()}
         )
@@ -182,7 +173,7 @@ class FiniteRandomizer:
         )
 
     def pre_shuffled(self) -> FiniteRandomizer:
-        """The same with each person's messages in a canonical order, which keeps only their multiset."""
+        """Put each person's messages in a canonical order, which keeps only their multiset."""
         place = {symbol: at for at, symbol in enumerate(self.symbols)}
         rows: dict[Any, dict[Messages, Fraction]] = {}
         for value, distribution in self.table.items():
@@ -193,7 +184,7 @@ class FiniteRandomizer:
         return FiniteRandomizer(rows)
 
     def privacy(self, *, delta: Fraction = Fraction(0)) -> ExactPrivacy:
-        """The exact local privacy: of one person's messages in the order sent."""
+        """The exact privacy of one person's messages in the order sent."""
         return self._as_one_message().shuffled_privacy(users=1, delta=delta)
 
     def delta(self, *, ratio: Fraction) -> WorstCase:
@@ -229,7 +220,7 @@ class FiniteRandomizer:
         )
 
     def shuffled_delta(self, *, users: int, ratio: Fraction) -> WorstCase:
-        """The exact delta of n people's shuffled messages for e^epsilon = ratio, over all neighbouring datasets."""
+        """The exact delta of n people's shuffled messages for e^epsilon = ratio."""
         ratio = exact_ratio(ratio)
         multisets = self._multisets(users)
         cases = (
@@ -267,7 +258,6 @@ class FiniteRandomizer:
         return sent
 
     def _as_one_message(self) -> FiniteRandomizer:
-        """All messages of a person, with their order, as one message."""
         return FiniteRandomizer.single(self.table)
 
     def _multisets(self, users: int) -> Multisets:
@@ -294,37 +284,7 @@ def _below(limit: int, rng: np.random.Generator) -> int:
             return number
 
 
-def shuffled_distribution(randomizer_distributions: Iterable[Distribution]) -> dict[Messages, Fraction]:
-    """The distribution of the shuffler's output, the multiset union of all messages, from one distribution per
-    person.
-    """
-    together: dict[Messages, Fraction] = {(): Fraction(1)}
-    for distribution in randomizer_distributions:
-        extended: dict[Messages, Fraction] = {}
-        for sent_before, probability in together.items():
-            for messages, chance in distribution.items():
-                key = tuple(sorted(sent_before + messages))
-                extended[key] = extended.get(key, Fraction(0)) + probability * chance
-        together = extended
-    return together
-
-
 def exact_delta(distribution: Distribution, other: Distribution, *, ratio: Fraction) -> Fraction:
     """Sum over outcomes of [P(o) - ratio * Q(o)]_+."""
     zero = Fraction(0)
     return sum((max(zero, p - ratio * other.get(outcome, zero)) for outcome, p in distribution.items()), zero)
-
-
-def worst_delta(protocol: EnumerableProtocol, *, users: int, values: Iterable[int], ratio: Fraction) -> WorstCase:
-    """delta(ln ratio) of a protocol's shuffled messages: the maximum over all neighbouring datasets."""
-    return FiniteRandomizer.of(protocol, values).shuffled_delta(users=users, ratio=ratio)
-
-
-def shifted_delta(distributions: Sequence[Distribution], shifts: Sequence[int], *, ratio: Fraction) -> Fraction:
-    """The delta(ln ratio) of independent integer distributions against the same distributions shifted, by outcome."""
-    joint: dict[tuple[int, ...], Fraction] = {(): Fraction(1)}
-    moved: dict[tuple[int, ...], Fraction] = {(): Fraction(1)}
-    for distribution, shift in zip(distributions, shifts, strict=True):
-        joint = {(*k, j): p * q for k, p in joint.items() for j, q in distribution.items()}
-        moved = {(*k, j + shift): p * q for k, p in moved.items() for j, q in distribution.items()}
-    return exact_delta(joint, moved, ratio=ratio)

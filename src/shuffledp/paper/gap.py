@@ -1,17 +1,15 @@
 """R^gap: four bits per person; with input 0 any, with input 1 never exactly two ones (section 4 of the paper).
 
-Shuffled, a person's messages are the number of ones: a distribution on 0 .. 4 for each input. One person's epsilon is
-infinite, since two ones reveal input 0. With n >= 2 people every number of ones is possible for both inputs. The exact
-epsilon is the largest logarithm of a ratio of coefficients of A^(k+1) B^(n-1-k) and A^k B^(n-k), where A and B are the
-generating polynomials of the two distributions.
-
-A small hole A_2 makes epsilon arbitrarily small, so the smallest epsilon is computed for a given hole.
+One person's epsilon is infinite, since two ones reveal input 0. With n >= 2 people every number of ones is possible for
+both inputs. The exact epsilon is the largest logarithm of a ratio of coefficients of A^(k+1) B^(n-1-k) and A^k B^(n-k),
+where A and B are the generating polynomials of the numbers of ones for either input. A small hole A_2 makes it
+arbitrarily small, so the smallest epsilon is computed for a given hole.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
@@ -28,33 +26,26 @@ from shuffledp.validation import whole
 
 MESSAGES = 4
 _GRID = 1 << 30
-"""The denominator of the fractions to which the result of a search is rounded."""
 _LARGEST_HOLE = 1 - Fraction(1, 1 << 20)
-"""The largest hole; the remaining probability must be many steps of the grid."""
+"""The remaining probability must be many steps of the grid."""
 
 _SYMMETRIC = np.array([[1.0, 0.0], [1.0, 0.0], [0.0, 0.0], [0.0, 1.0], [0.0, 1.0], [0.0, 0.0]])
-"""The free numbers of symmetric distributions, one for each input: the odds of one or three ones against none or
-four.
-"""
+"""The free numbers of symmetric distributions: for each input, the odds of one or three ones against none or four."""
 _STARTS = tuple(product((-2.0, 0.0, 2.0), repeat=2))
-"""Starts of the search, logarithms of odds of 1 : 7, 1 : 1 and 7 : 1 for each input: none alone always finds the
-best.
-"""
+"""Logarithms of odds of 1 : 7, 1 : 1 and 7 : 1 for each input: none alone always finds the best."""
 _FINE = tuple(product(np.linspace(-3, 3, 21).tolist(), repeat=2))
-"""A grid of odds of up to 1 : 20. Its best point is one more start, for small holes whose minimum is hard to find."""
+"""Odds of up to 1 : 20, the best of which are one more start, for small holes whose minimum is hard to find."""
 _DISTANCES = (0.5, 0.05, 0.005)
-"""Distances from the best symmetric distributions at which searches start: other minima are near and far."""
+"""From the best symmetric distributions to further starts: other minima are near and far."""
 _PRECISION = 1e-12
-"""The tolerance relative to epsilon at the start: far below the change of about 1e-9 by rounding to the grid."""
+"""Relative to epsilon at the start: far below the change of about 1e-9 by rounding to the grid."""
 _MOST_STEPS = 300
-"""The most steps; observed searches end within 132."""
+"""Observed searches end within 132."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Gap:
-    """The distributions of the number of ones for input 0 and input 1; vectors with the same number are equally
-    likely.
-    """
+    """The distributions of the number of ones for either input; vectors with the same number are equally likely."""
 
     zero: tuple[Fraction, ...]
     one: tuple[Fraction, ...]
@@ -79,7 +70,7 @@ class Gap:
 
     @property
     def hole(self) -> Fraction:
-        """The probability of two ones for input 0, which input 1 never has."""
+        """The probability of two ones for input 0."""
         return self.zero[2]
 
     @cached_property
@@ -100,16 +91,16 @@ class Gap:
     def floor(self) -> float:
         """The supremum over z > 0 of |ln(A(z) / B(z))|, a lower bound on epsilon for every n (see `pure_privacy`)."""
         z = np.exp(np.linspace(-40, 40, 8001))  # beyond, the ratio is A_0 / B_0 or A_4 / B_4 to float precision
-        ratios = np.polyval(_floats(self.zero)[::-1], z) / np.polyval(_floats(self.one)[::-1], z)
-        return float(np.abs(np.log(ratios)).max())
+        zero, one = (np.polyval([float(p) for p in reversed(ones)], z) for ones in (self.zero, self.one))
+        return float(np.abs(np.log(zero / one)).max())
 
 
 def best_gap(*, users: int, hole: Fraction, rng: np.random.Generator | None = None, restarts: int = 12) -> Gap:
     """Search for the probabilities with the smallest epsilon for n people and a given hole.
 
-    The search starts from the best distributions that are symmetric under exchanging zeros and ones, and then leaves
-    symmetry, which is better for some n. It works in floats; the result is rounded to fractions, whose epsilon is
-    exact. That epsilon is attained, but a smaller one is not excluded.
+    The search starts from the best distributions that are symmetric under exchanging zeros and ones; others are better
+    for some n. It works in floats, and the result is rounded to fractions. Their epsilon is exact, but a smaller one is
+    not excluded.
     """
     users = whole("users", users, minimum=2)
     hole = exact_fraction("hole", hole)
@@ -136,11 +127,10 @@ def best_gap(*, users: int, hole: Fraction, rng: np.random.Generator | None = No
 def _smallest_largest(
     numbers: Callable[[NDArray[np.float64]], NDArray[np.float64]], start: NDArray[np.float64]
 ) -> NDArray[np.float64]:
-    """The point near the start where the largest absolute value of smooth numbers is smallest; never worse than the
-    start.
+    """The point near the start, or the start, where the largest absolute value of smooth numbers is smallest.
 
-    The largest of them has kinks. So one more variable, t, is minimized under -t <= number <= t for all of them, which
-    is a smooth problem. It is scaled so that t is 1 at the start.
+    The largest of them has kinks. So one more variable, t, which is scaled to 1 at the start, is minimized under
+    -t <= number <= t for all of them: a smooth problem.
     """
     from scipy.optimize import minimize
 
@@ -173,14 +163,13 @@ def _distributions(logits: NDArray[np.float64], hole: float) -> tuple[NDArray[np
 
 
 def _shares(logits: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Probabilities proportional to e^logit; the largest is divided out, so that none overflows."""
-    weights = np.exp(logits - logits.max())
+    weights = np.exp(logits - logits.max())  # so that none overflows
     shares: NDArray[np.float64] = weights / weights.sum()
     return shares
 
 
 def _on_grid(distribution: NDArray[np.float64], total: Fraction, *, middle: Fraction) -> tuple[Fraction, ...]:
-    """The distribution in fractions with exactly the given total beside the middle, which is kept."""
+    """The distribution in fractions, with exactly the given total beside the middle."""
     rounded = [Fraction(max(1, round(p * _GRID)), _GRID) for p in np.delete(distribution, 2).tolist()]
     largest = max(range(len(rounded)), key=lambda at: (rounded[at], at))
     rounded[largest] += total - sum(rounded)
@@ -188,10 +177,10 @@ def _on_grid(distribution: NDArray[np.float64], total: Fraction, *, middle: Frac
 
 
 def log_ratios(zero: NDArray[np.float64], one: NDArray[np.float64], *, users: int) -> NDArray[np.float64]:
-    """ln(P[outcome | k + 1 zeros] / P[outcome | k zeros]) for every number of ones and every k below n, in floats.
+    """ln(P[outcome | k + 1 zeros] / P[outcome | k zeros]) for every number of ones and every k below n.
 
-    These are only sums and products of positive numbers, so nearly of full precision. A coefficient that underflows
-    counts as the smallest normal float: the search then sees a large number and turns back, where 0 / 0 would end it.
+    A coefficient that underflows counts as the smallest normal float: the search then sees a large number and turns
+    back, where 0 / 0 would end it.
     """
     powers_zero, powers_one = ([np.ones(1)], [np.ones(1)])
     for powers, distribution in ((powers_zero, zero), (powers_one, one)):
@@ -201,12 +190,3 @@ def log_ratios(zero: NDArray[np.float64], one: NDArray[np.float64], *, users: in
     logs = np.log(np.maximum(outputs, np.finfo(np.float64).tiny))
     ratios: NDArray[np.float64] = np.diff(logs, axis=0).ravel()
     return ratios
-
-
-def largest_log_ratio(zero: NDArray[np.float64], one: NDArray[np.float64], *, users: int) -> float:
-    """Epsilon in floats."""
-    return float(np.abs(log_ratios(zero, one, users=users)).max())
-
-
-def _floats(distribution: Sequence[Fraction]) -> list[float]:
-    return [float(p) for p in distribution]

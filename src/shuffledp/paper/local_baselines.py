@@ -1,32 +1,37 @@
-"""Baselines in the local model: natural local protocols for the same problems.
+"""Baselines in the local model: natural local protocols for the same problems, and the measured numbers of people.
 
-Every person sends one message that is epsilon-private by itself, by Hadamard response or by randomized response,
-whichever has the smaller variance. Values are independent, so the messages of a group are sampled from one multinomial
-distribution. `run_messages` makes them one by one and has the same distribution.
+Every person sends one message that is epsilon-private by itself, by Hadamard or randomized response, whichever has the
+smaller variance. Values are independent, so the messages of a group are sampled from one multinomial distribution.
+
+`measured_users` decides for numbers of people on a geometric grid by exact binomial tests. A number suffices, or is too
+small, once the Clopper-Pearson bound on its success is above, or below, the target. The levels of all tests and looks
+add up to 1 - confidence, so all decisions are correct at once.
 """
 
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import count
 from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
+from shuffledp.accounting.participation import lower_bound, upper_bound
 from shuffledp.errors import ParameterError
-from shuffledp.paper.pointer_chasing import PointerChasing
-from shuffledp.paper.pointer_jumping import PointerJumping
-from shuffledp.paper.support_identification import SupportIdentification
+from shuffledp.paper.pointers import PointerChasing, PointerJumping
+from shuffledp.paper.support_identification import TARGET, SupportIdentification
 from shuffledp.protocols.local import HadamardResponse, RandomizedResponse
-from shuffledp.validation import head_count
+from shuffledp.validation import head_count, open_probability
 
 Oracle = HadamardResponse | RandomizedResponse
 
 
 class LocalBaseline(Protocol):
-    """A local protocol for one of the problems, with a given number of people."""
+    """A local protocol for one of the problems."""
 
     def run(self, rng: np.random.Generator) -> bool:
         """Whether the result is correct, in one trial on a random instance."""
@@ -42,8 +47,7 @@ def best_oracle(*, users: int, bins: int, epsilon: float) -> Oracle:
 
 
 def likely_users(*, bins: int, share: float, epsilon: float) -> float:
-    """The approximate number of reports that find the value of a `share` of people among `bins` values, to start a
-    search.
+    """About the number of reports that find the value of a `share` of people among `bins` values.
 
     Its supports exceed the others' by users * share * (p - q), with a standard deviation of sqrt(users q (1 - q)).
     """
@@ -79,11 +83,11 @@ class LocalChasing:
 
     @cached_property
     def oracle(self) -> Oracle:
-        """The local randomizer of the symbols a_1 = 1 .. l, then b = 1 .. l."""
+        """The symbols are a_1 = 1 .. l, then b = 1 .. l."""
         return best_oracle(users=self.users, bins=2 * self.problem.length, epsilon=self.epsilon)
 
     def run(self, rng: np.random.Generator) -> bool:
-        """One trial on a random instance, from the distribution of the messages; a wrong a_1 is a failure."""
+        """One trial on a random instance; a wrong a_1 is a failure."""
         length = self.problem.length
         start, target = (int(number) for number in rng.integers(0, length, size=2))  # a_1 and b at a_1, from 0
         at_start = int(rng.binomial(self.users, 1 / length))
@@ -96,20 +100,6 @@ class LocalChasing:
         sent = draw_sent(self.oracle, there, at_start, rng)
         others = draw_sent(self.oracle, elsewhere, self.users - at_start, rng) if length > 1 else 0
         return self._first(sent + others) == start and self._second(sent) == target
-
-    def run_messages(self, rng: np.random.Generator) -> bool:
-        """One trial in which every message is made."""
-        instance = self.problem.draw(rng=rng)
-        positions = rng.integers(0, self.problem.length, size=self.users)
-        values = np.where(
-            rng.random(self.users) < 0.5,
-            instance.first[0] - 1,
-            self.problem.length + np.array(instance.second)[positions] - 1,
-        )
-        messages = self.oracle.randomize(values, rng=rng)
-        start = self._first(np.bincount(messages, minlength=self.oracle.symbols))
-        there = np.bincount(messages[positions == start], minlength=self.oracle.symbols)
-        return start == instance.first[0] - 1 and self._second(there) + 1 == self.problem.answer(instance)
 
     def _first(self, sent: NDArray[np.int64]) -> int:
         return int(np.argmax(self.oracle.supports_of(sent)[: self.problem.length]))
@@ -141,7 +131,7 @@ class LocalJumping:
 
     @cached_property
     def oracle(self) -> Oracle:
-        """The local randomizer of the labels 0 .. s - 1 and s, "not my level"."""
+        """The symbols are the labels 0 .. s - 1 and s, "not my level"."""
         return best_oracle(users=self.users, bins=self.problem.branching + 1, epsilon=self.epsilon)
 
     @property
@@ -150,7 +140,7 @@ class LocalJumping:
         return self.users // self.problem.levels
 
     def run(self, rng: np.random.Generator) -> bool:
-        """One trial on random labels, from the distribution of the messages."""
+        """One trial on random labels."""
         branching, levels = self.problem.branching, self.problem.levels
         for _ in range(levels):
             label = int(rng.integers(0, branching))
@@ -160,18 +150,6 @@ class LocalJumping:
             if self._label(draw_sent(self.oracle, shares, self.round_users, rng)) != label:
                 return False
         return True
-
-    def run_messages(self, rng: np.random.Generator) -> bool:
-        """One trial in which every message is made."""
-        instance, node, branching = self.problem.draw(rng=rng), 0, self.problem.branching
-        path = []
-        for level in instance:
-            holds = rng.integers(1, self.problem.levels + 1, size=self.round_users)
-            values = np.where(holds == level.depth, level.label(node), branching)
-            messages = self.oracle.randomize(values, rng=rng)
-            path.append(self._label(np.bincount(messages, minlength=self.oracle.symbols)))
-            node = node * branching + path[-1]
-        return tuple(path) == self.problem.answer(instance)
 
     def _label(self, sent: NDArray[np.int64]) -> int:
         return int(np.argmax(self.oracle.supports_of(sent)[: self.problem.branching]))
@@ -195,21 +173,15 @@ class LocalSupport:
 
     @cached_property
     def oracle(self) -> Oracle:
-        """The local randomizer of the d bins."""
+        """The symbols are the d bins."""
         return best_oracle(users=self.users, bins=self.problem.bins, epsilon=self.epsilon)
 
     def run(self, rng: np.random.Generator) -> bool:
-        """One trial on a random support, from the distribution of the messages."""
+        """One trial on a random support."""
         support = np.array(self.problem.draw(rng=rng))
         shares = np.zeros(self.problem.bins)
         shares[support] = 1 / support.size
         return self._finds(support, draw_sent(self.oracle, shares, self.users, rng))
-
-    def run_messages(self, rng: np.random.Generator) -> bool:
-        """One trial in which every message is made."""
-        support = np.array(self.problem.draw(rng=rng))
-        messages = self.oracle.randomize(rng.choice(support, size=self.users), rng=rng)
-        return self._finds(support, np.bincount(messages, minlength=self.oracle.symbols))
 
     def _finds(self, support: NDArray[np.int64], sent: NDArray[np.int64]) -> bool:
         largest = np.argsort(-self.oracle.supports_of(sent), kind="stable")[: support.size]
@@ -220,3 +192,132 @@ class LocalSupport:
         """The approximate number of people needed."""
         items = problem.items_in_support
         return likely_users(bins=max(2, problem.bins), share=1 / items, epsilon=epsilon)
+
+
+CONFIDENCE = 0.99
+"""The same as the required success."""
+
+GRID_RATIO = 1.1
+"""Finer than the factors of two and more between the models."""
+
+PILOT = 300
+"""Trials with which 3 failures are expected at the target."""
+
+LOOKS = (100, 500, 1000, 2000, 3000)
+"""Trials after which a number of people is judged; if it stays undecided, the next one on the grid is tried."""
+
+_ROOM_ABOVE, _ROOM_BELOW = 1, 2
+"""Steps from the crossing that the pilots found: nearer to it tests need too many trials. Failures stay rare for a
+while below the crossing."""
+
+Trial = Callable[[int, np.random.Generator], bool]
+"""One run with this number of people; returns whether the result is correct."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class MeasuredUsers:
+    """`users` suffices and `too_few` does not, both at once with the confidence."""
+
+    users: int
+    too_few: int
+    trials: int
+
+
+def measured_users(
+    trial: Trial,
+    *,
+    start: float,
+    rng: np.random.Generator,
+    target: float = TARGET,
+    confidence: float = CONFIDENCE,
+    tell: Callable[[int], None] = lambda trials: None,
+) -> MeasuredUsers:
+    """Return a number of people shown to suffice and one shown to be too small, close to each other.
+
+    Pilots find approximately where success crosses the target. Tests go up and down from there.
+    """
+    target, error = open_probability("target", target), 1 - open_probability("confidence", confidence)
+    grid, levels = _Grid(trial, max(1.0, start), rng, tell), _levels(error)
+
+    def seems_enough(index: int) -> bool:
+        return grid.failures(index, PILOT) <= PILOT * (1 - target)
+
+    crossing = _crossing(seems_enough, least=grid.first)
+    enough, short = crossing + _ROOM_ABOVE, crossing - _ROOM_BELOW
+    while not _verdict(grid, enough, target=target, level=next(levels)):
+        enough += 1
+    while grid.users(short) >= 1 and _verdict(grid, short, target=target, level=next(levels)) is not False:
+        short -= 1
+    return MeasuredUsers(users=grid.users(enough), too_few=max(0, grid.users(short)), trials=grid.trials)
+
+
+@dataclass
+class _Grid:
+    """Numbers of people start * GRID_RATIO^index, with counted trials."""
+
+    trial: Trial
+    start: float
+    rng: np.random.Generator
+    tell: Callable[[int], None]
+    trials: int = 0
+
+    @property
+    def first(self) -> int:
+        """The index of one person or few."""
+        return math.ceil(-math.log(self.start) / math.log(GRID_RATIO))
+
+    def users(self, index: int) -> int:
+        """The number of people at an index, 0 below the first."""
+        return math.floor(self.start * GRID_RATIO**index)
+
+    def failures(self, index: int, trials: int) -> int:
+        """Failures in further trials with that number of people."""
+        failed = 0
+        for _ in range(trials):
+            failed += not self.trial(self.users(index), self.rng)
+            self.trials += 1
+            self.tell(self.trials)
+        return failed
+
+
+def _levels(error: float) -> Iterator[float]:
+    """The level of each look of the first, the second, ... test.
+
+    The looks of the i-th test may err with probability error * 6 / (pi i)^2 together; the sum of 1 / i^2 is pi^2 / 6.
+    """
+    return (error * 6 / (math.pi * test) ** 2 / len(LOOKS) for test in count(1))
+
+
+def _verdict(grid: _Grid, index: int, *, target: float, level: float) -> bool | None:
+    """Whether a number of people suffices: one test, which ends at the first look that decides it."""
+    failed, done = 0, 0
+    for look in LOOKS:
+        failed, done = failed + grid.failures(index, look - done), look
+        decided = judged(failures=failed, trials=look, target=target, level=level)
+        if decided is not None:
+            return decided
+    return None
+
+
+def _crossing(holds: Callable[[int], bool], *, least: int) -> int:
+    """An index >= least at which the condition holds and before which it does not, near 0."""
+    if holds(0):
+        low, high, step = -1, 0, 1
+        while low >= least and holds(low):
+            low, high, step = low - 2 * step, low, 2 * step
+        low = max(low, least - 1)
+    else:
+        low, high, step = 0, 1, 1
+        while not holds(high):
+            low, high, step = high, high + 2 * step, 2 * step
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (low, middle) if holds(middle) else (middle, high)
+    return high
+
+
+def judged(*, failures: int, trials: int, target: float, level: float) -> bool | None:
+    """Whether the success is at least the target by its Clopper-Pearson bounds; None if undecided."""
+    if lower_bound(trials - failures, trials, failure=level) >= target:
+        return True
+    return False if upper_bound(trials - failures, trials, failure=level) <= target else None

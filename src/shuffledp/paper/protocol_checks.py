@@ -1,16 +1,14 @@
 """One privacy check per protocol: the calibrated noise against distributions that no privacy curve computed.
 
-The calibration gets a target with fewer honest users than users. Only the parameters of the randomizer are taken from
-the protocol (a probability, a rate, a decay, a local epsilon, a number of shares). The distributions of the honest
-users' noise are listed from these parameters and compared by outcome. An error in a curve, in the search for the noise
-or in the number of honest users therefore makes the check fail.
+The target has fewer honest users than users. Only the parameters of the randomizer are taken from the protocol. The
+distributions of the honest users' noise are listed from these and compared by outcome, so that an error in a curve, in
+the search for the noise or in the number of honest users makes the check fail.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from fractions import Fraction
 from itertools import product
 from typing import Any
@@ -18,12 +16,21 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from shuffledp.errors import ParameterError
 from shuffledp.noise import Binomial, CompoundPoisson
-from shuffledp.paper import pairs
-from shuffledp.paper.divergence import Distribution, EnumerableProtocol
+from shuffledp.paper.divergence import (
+    NEVER,
+    ROUNDED,
+    Distribution,
+    EnumerableProtocol,
+    Pair,
+    binomial,
+    binomial_shift_delta,
+    compound_poisson,
+    exponential_above,
+    near_the_mean,
+    worse_way,
+)
 from shuffledp.paper.finite_randomizer import FiniteRandomizer, exact_delta
-from shuffledp.paper.pairs import NEVER, Pair, exponential_above, worse_way
 from shuffledp.paper.statements import PAPER, Basis, Quantity, Statement, at_most
 from shuffledp.progress import Progress, quiet
 from shuffledp.protocols import (
@@ -47,6 +54,7 @@ from shuffledp.protocols.local import BassilySmith, HadamardResponse, LocalHashi
 from shuffledp.protocols.local.frequency_oracle import FrequencyOracle
 from shuffledp.protocols.protocol import HistogramProtocol
 from shuffledp.protocols.target import Target
+from shuffledp.validation import one_of
 
 TARGET = Target(users=80, bins=4, epsilon=1.0, delta=0.01, honest_users=60)
 """Few enough users to sum whole distributions, in integers where the noise is binomial."""
@@ -66,24 +74,20 @@ SUMS: dict[str, Callable[[], HasGuarantee]] = {
     "blanket-sum": lambda: BlanketSum.for_target(SUM_TARGET),
     "real-sum": lambda: RealSum.calibrate(users=80, epsilon=1.0, delta=0.01, honest_users=60),
 }
-"""Protocols that are not histograms."""
 
 PROTOCOLS = tuple(name for name, entry in CATALOGUE.items() if not entry.published)
-"""Calibrated protocols of the catalogue. Published parameters use the same randomizers."""
+"""Published parameters use the same randomizers."""
 
 NAMES = tuple(dict.fromkeys([*PAPER, *SUMS, *PROTOCOLS]))
-"""What `check` accepts."""
 
 _ONE_PER_CLASS = {CATALOGUE[name].kind: name for name in reversed(PROTOCOLS)}.values()
 DEFAULT = tuple(name for name in NAMES if name in PAPER or name in SUMS or name in _ONE_PER_CLASS)
-"""What `check` covers without a name: the paper, the sums, and the first protocol of every class."""
+"""The paper, the sums, and the first protocol of every class."""
 
 
 def check(name: str | None = None, *, progress: Progress = quiet) -> Iterator[Statement]:
     """Check the paper's statements and one protocol of every class, or what has the given name."""
-    if name is not None and name not in NAMES:
-        raise ParameterError(f"protocol must be one of {', '.join(NAMES)}; got {name!r}")
-    chosen = DEFAULT if name is None else (name,)
+    chosen = DEFAULT if name is None else (one_of("protocol", name, NAMES),)
     for at, one in enumerate(chosen):
         progress("checking", at / len(chosen))
         try:
@@ -98,7 +102,7 @@ def check(name: str | None = None, *, progress: Progress = quiet) -> Iterator[St
 
 
 def catalogue_check(name: str) -> Statement:
-    """The check of a protocol of the catalogue."""
+    """Check a protocol of the catalogue."""
     entry = CATALOGUE[name]
     if entry.model != "local":
         target = CENTRAL_TARGETS[name] if entry.model == "central" else TARGET
@@ -117,35 +121,26 @@ def catalogue_check(name: str) -> Statement:
 
 
 def privacy_check(name: str, protocol: HasGuarantee, target: Target) -> Statement:
-    """The delta of the target beside the delta of the noise that the calibration chose."""
+    """Compare the delta of the target with the delta of the noise that the calibration chose."""
     title = CATALOGUE[name].title if name in CATALOGUE else type(protocol).__name__
     oracle = ORACLES.get(type(protocol))
     if oracle is None:
         return Statement.unchecked(name, title, problem="no oracle")
-    truth = oracle(protocol, target)
     return at_most(
         name,
         title,
         Quantity.DELTA,
         claimed=target.delta,
-        computed=truth.delta,
-        basis=truth.basis,
-        rounding=pairs.ROUNDED,
+        computed=oracle(protocol, target),
+        basis=_BASES.get(type(protocol), Basis.RECOMPUTED),
+        rounding=ROUNDED,
         epsilon=target.epsilon,
         users=target.users,
         honest=target.honest,
     )
 
 
-@dataclass(frozen=True)
-class Truth:
-    """A delta and how it is known."""
-
-    delta: float | Fraction
-    basis: Basis = Basis.RECOMPUTED
-
-
-Oracle = Callable[[Any, Target], Truth]
+Oracle = Callable[[Any, Target], float | Fraction]
 
 
 def _ratio(target: Target) -> Fraction:
@@ -153,97 +148,94 @@ def _ratio(target: Target) -> Fraction:
     return exponential_above(target.epsilon)
 
 
-def _binomial_noise(probability: float, target: Target, *, moved: int) -> Truth:
-    delta = pairs.binomial_shift_delta(people=target.honest, probability=probability, moved=moved, ratio=_ratio(target))
-    return Truth(delta)
+def _binomial_noise(probability: float, target: Target, *, moved: int) -> Fraction:
+    return binomial_shift_delta(people=target.honest, probability=probability, moved=moved, ratio=_ratio(target))
 
 
-def _shifts(target: Target, *noise: NDArray[np.float64]) -> Truth:
+def _shifts(target: Target, *noise: NDArray[np.float64]) -> float:
     """Counts with the given noise, one of each moved up and one moved down."""
-    return Truth(
-        worse_way([Pair.shifted(distribution, by) for by in (1, -1) for distribution in noise], float(_ratio(target)))
-    )
+    return worse_way([Pair.shifted(one, by) for by in (1, -1) for one in noise], float(_ratio(target)))
 
 
-def _dummy(protocol: DummyHistogram, target: Target) -> Truth:
+def _dummy(protocol: DummyHistogram, target: Target) -> float | Fraction:
     if isinstance(protocol.noise, Binomial):
         return _binomial_noise(protocol.noise.probability, target, moved=2)
     return _shifts(target, _compound_poisson(protocol.noise, target))
 
 
-def _sparse(protocol: SparseHistogram, target: Target) -> Truth:
+def _sparse(protocol: SparseHistogram, target: Target) -> float:
     return _shifts(
         target, *(_compound_poisson(distribution, target) for distribution in (protocol.pairs, protocol.lone))
     )
 
 
 def _compound_poisson(distribution: CompoundPoisson, target: Target) -> NDArray[np.float64]:
-    """The honest users' part of compound Poisson noise."""
+    """The honest users' part of the noise."""
     share = distribution.rate * target.honest / target.users
-    listed = pairs.compound_poisson(
+    listed = compound_poisson(
         share, np.array(distribution.size_weights) / sum(distribution.size_weights), most=_FARTHEST
     )
     return listed[: int(np.flatnonzero(listed > 1e-25)[-1]) + 1]
 
 
-def _public_coin(protocol: PublicCoinHistogram, target: Target) -> Truth:
-    distribution = pairs.near_the_mean(target.honest, protocol.noise.probability)
+def _public_coin(protocol: PublicCoinHistogram, target: Target) -> float:
+    distribution = near_the_mean(target.honest, protocol.noise.probability)
     return _shifts(target, *[distribution] * protocol.rows)
 
 
-def _private_coin(protocol: PrivateCoinHistogram, target: Target) -> Truth:
+def _private_coin(protocol: PrivateCoinHistogram, target: Target) -> float:
     """E[(1 - e^epsilon N' / N)_+], N = 1 + Bin(m, t), N' = Bin(m + 1, t), for m noise messages of honest users."""
     noise, chance = target.honest * protocol.noise_messages, 2.0**-protocol.elements
     own, other = (_from_zero(noise + more, chance) for more in (0, 1))
     supports = np.arange(1, own.size + 1)[:, None]
     gain = np.maximum(1 - float(_ratio(target)) * np.arange(other.size)[None, :] / supports, 0.0)
-    return Truth(float(own @ gain @ other))
+    return float(own @ gain @ other)
 
 
-def _hashed(protocol: HashedHistogram, target: Target) -> Truth:
+def _hashed(protocol: HashedHistogram, target: Target) -> float:
     """E[(N - e^epsilon N')_+] / rate for the dummies N and N' on two graphs that share every q-th pair."""
     rate, ratio = protocol.dummies.rate * target.honest / target.users, float(_ratio(target))
     both = 1 / protocol.family.modulus
-    alone, shared = (pairs.compound_poisson(rate * part, np.ones(1), most=_FARTHEST) for part in (1 - both, both))
+    alone, shared = (compound_poisson(rate * part, np.ones(1), most=_FARTHEST) for part in (1 - both, both))
     alone, shared = (listed[: int(np.flatnonzero(listed > NEVER)[-1]) + 1] for listed in (alone, shared))
     own, other = np.arange(alone.size)[:, None], np.arange(alone.size)[None, :]
     gains = (alone @ np.maximum(own + common - ratio * (other + common), 0.0) @ alone for common in range(shared.size))
-    return Truth(sum(chance * gain for chance, gain in zip(shared.tolist(), gains, strict=True)) / rate)
+    return float(sum(chance * gain for chance, gain in zip(shared.tolist(), gains, strict=True)) / rate)
 
 
 def _from_zero(trials: int, probability: float) -> NDArray[np.float64]:
     """The binomial probabilities from 0 on, without the negligible upper tail."""
-    distribution = pairs.binomial(trials, probability)
+    distribution = binomial(trials, probability)
     return distribution[: int(np.flatnonzero(distribution > NEVER)[-1]) + 1]
 
 
-def _blanket(protocol: BlanketHistogram | BlanketSum, target: Target) -> Truth:
+def _blanket(protocol: BlanketHistogram | BlanketSum, target: Target) -> float:
     pair, ratio = coins_pair(target.honest, protocol.flip_probability), float(_ratio(target))
-    return Truth(pair.delta(ratio) if isinstance(protocol, BlanketSum) else pair.delta_beside(pair, ratio))
+    return pair.delta(ratio) if isinstance(protocol, BlanketSum) else pair.delta_beside(pair, ratio)
 
 
 def coins_pair(users: int, flip: float) -> Pair:
     """(B, Bin(B, 1/2) + own bit) for a bit of 1 and of 0, where B ~ Bin(users - 1, 2 flip) others toss a fair coin."""
-    tossed = pairs.binomial(users - 1, 2 * flip)
+    tossed = binomial(users - 1, 2 * flip)
     one, zero = [], []
     for coins in np.flatnonzero(tossed > NEVER).tolist():
-        heads = tossed[coins] * pairs.binomial(coins, 0.5)
+        heads = tossed[coins] * binomial(coins, 0.5)
         low, high = np.append(heads, 0.0), np.append(0.0, heads)
         one.append(flip * low + (1 - flip) * high)
         zero.append((1 - flip) * low + flip * high)
     return Pair(np.concatenate(one), np.concatenate(zero))
 
 
-def _amplified(protocol: AmplifiedOracle, target: Target) -> Truth:
+def _amplified(protocol: AmplifiedOracle, target: Target) -> float:
     """The better of the bound for every randomizer and the bound for this one."""
     ratio, oracle = float(_ratio(target)), protocol.oracle
     covered = 1.0 if isinstance(oracle, RandomizedResponse) else math.exp(-oracle.epsilon)
     cases = ((1.0, 0.0), (telling_share(oracle), covered))
-    return Truth(min(copies_pair(target.honest, oracle.epsilon, telling=t, covered=h).delta(ratio) for t, h in cases))
+    return min(copies_pair(target.honest, oracle.epsilon, telling=t, covered=h).delta(ratio) for t, h in cases)
 
 
 def telling_share(oracle: FrequencyOracle) -> float:
-    """The probability of a message that is more likely under one of two given values, from each definition."""
+    """The probability of a message that is more likely under one of two values, from each definition."""
     odds, bins = math.exp(oracle.epsilon), oracle.bins
     if isinstance(oracle, RandomizedResponse):
         return (odds + 1) / (odds + bins - 1)
@@ -262,28 +254,28 @@ def copies_pair(users: int, local_epsilon: float, *, telling: float, covered: fl
     """The number of copies that others send, the number of telling messages, and how many favour the first value.
 
     Another user sends a copy of a telling message with probability 2 t / (e^epsilon0 + 1), of either kind equally
-    likely, and a copy of another message with probability (1 - t) h. The user's own message is telling with
-    probability t, and then favours the first value with probability e^epsilon0 / (e^epsilon0 + 1).
+    likely, and a copy of another message with probability (1 - t) h. The user's own message is telling with probability
+    t, and then favours the first value with probability e^epsilon0 / (e^epsilon0 + 1).
     """
     likely = 1 / (1 + math.exp(-local_epsilon))
     tell, plain = 2 * telling * (1 - likely), (1 - telling) * covered
-    copies = pairs.binomial(users - 1, tell + plain)
+    copies = binomial(users - 1, tell + plain)
     one, zero = [], []
     for number in np.flatnonzero(copies > NEVER).tolist():
-        tells = pairs.binomial(number, tell / (tell + plain)) * copies[number]
+        tells = binomial(number, tell / (tell + plain)) * copies[number]
         # telling messages, including the user's own if it is telling
         with_owns, withouts = telling * np.append(0.0, tells), (1 - telling) * np.append(tells, 0.0)
         for total in np.flatnonzero(with_owns + withouts > NEVER).tolist():
             with_own, without = with_owns[total], withouts[total]
-            coins = pairs.binomial(max(total - 1, 0), 0.5)
+            coins = binomial(max(total - 1, 0), 0.5)
             low, high = (np.append(coins, 0.0), np.append(0.0, coins)) if total else (np.ones(1), np.zeros(1))
-            others = pairs.binomial(total, 0.5)
+            others = binomial(total, 0.5)
             one.append(with_own * (likely * high + (1 - likely) * low) + without * others)
             zero.append(with_own * (likely * low + (1 - likely) * high) + without * others)
     return Pair(np.concatenate(one), np.concatenate(zero))
 
 
-def _real_sum(protocol: RealSum, target: Target) -> Truth:
+def _real_sum(protocol: RealSum, target: Target) -> float:
     """Laplace noise on a sum that moves by `scale`, and what the honest users' shares reveal beyond the sum.
 
     By the theorem on shares this is a distance of 2^-sigma, sigma = ((shares - 2) (log2 n - log2 e) - log2 q) / 2.
@@ -292,11 +284,11 @@ def _real_sum(protocol: RealSum, target: Target) -> Truth:
     sigma = ((protocol.shares - 2) * mixing - protocol.modulus_bits) / 2
     # the noise is epsilon-private by itself if P(k) / P(k - scale) <= decay^-scale is at most e^epsilon
     noise = 0.0 if Fraction(protocol.noise.decay) ** -protocol.scale <= _ratio(target) else 1.0
-    return Truth(noise + (1 + float(_ratio(target))) * 2.0**-sigma, Basis.BOUND)
+    return noise + (1 + float(_ratio(target))) * math.exp2(-sigma)
 
 
-def _central(protocol: LaplaceHistogram | StabilityHistogram, target: Target) -> Truth:
-    return Truth(central_delta(protocol, ratio=_ratio(target)), Basis.ENUMERATED)
+def _central(protocol: LaplaceHistogram | StabilityHistogram, target: Target) -> Fraction:
+    return central_delta(protocol, ratio=_ratio(target))
 
 
 def central_delta(protocol: LaplaceHistogram | StabilityHistogram, *, ratio: Fraction) -> Fraction:
@@ -331,18 +323,18 @@ def count_distributions(protocol: LaplaceHistogram | StabilityHistogram) -> list
 
 
 def _noisy(count: int, decay: Fraction, *, first: int, last: int) -> dict[Any, Fraction]:
-    """A count with discrete Laplace noise.
+    """A count with discrete Laplace noise, where `first` and `last` stand for whole tails.
 
-    Beyond the counts the likelihood ratio of two datasets is constant, so `first` and `last` stand for whole tails.
+    Beyond the counts the likelihood ratio of two datasets is constant.
     """
     distribution = {k: (1 - decay) / (1 + decay) * decay ** abs(k - count) for k in range(first + 1, last)}
     return distribution | {end: decay ** abs(end - count) / (1 + decay) for end in (first, last)}
 
 
 def message_table(protocol: HistogramProtocol) -> FiniteRandomizer:
-    """The distribution of one message of a local protocol, or of which of two bins the message supports.
+    """The distribution of one message of a local protocol, or of which of two bins it supports.
 
-    A hashed or projected report says which of two given bins it supports, and nothing else about them.
+    A hashed or projected report reveals nothing else about two given bins.
     """
     if isinstance(protocol, LocalHashing):
         cells = protocol.cells or 2
@@ -382,4 +374,10 @@ ORACLES: dict[type, Oracle] = {
     LaplaceHistogram: _central,
     StabilityHistogram: _central,
 }
-"""From the class of a protocol to the delta of the noise that its users add."""
+
+_BASES = {
+    RealSum: Basis.BOUND,
+    LaplaceHistogram: Basis.ENUMERATED,
+    StabilityHistogram: Basis.ENUMERATED,
+}
+"""How the delta is known, if it is not recomputed."""

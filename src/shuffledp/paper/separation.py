@@ -1,8 +1,7 @@
 """The number of people that each model needs for the same problem: the paper's Table 2 and its earlier example.
 
 Every cell is for the same total (epsilon, delta), and for a success of at least 99/100. The success of histogram
-protocols is computed exactly, over the sample and the noise; the success of local baselines is observed
-(`sample_size.py`).
+protocols is exact, over the sample and the noise; that of local baselines is observed.
 """
 
 from __future__ import annotations
@@ -18,32 +17,35 @@ import numpy as np
 from shuffledp.errors import ParameterError
 from shuffledp.formatting import readable
 from shuffledp.paper.bernoulli import BernoulliMean, SumProtocol, binary_sum, blanket_sum, central_sum, local_sum
-from shuffledp.paper.local_baselines import LocalBaseline, LocalChasing, LocalJumping, LocalSupport
-from shuffledp.paper.pointer_chasing import PointerChasing
-from shuffledp.paper.pointer_jumping import PointerJumping
-from shuffledp.paper.sample_size import CONFIDENCE, measured_users
+from shuffledp.paper.local_baselines import (
+    CONFIDENCE,
+    LocalBaseline,
+    LocalChasing,
+    LocalJumping,
+    LocalSupport,
+    measured_users,
+)
+from shuffledp.paper.pointers import PointerChasing, PointerJumping
 from shuffledp.paper.support_identification import SupportIdentification
 from shuffledp.progress import Progress, quiet
 from shuffledp.protocols import BinarySum, BlanketSum, Histogram, SparseHistogram
 from shuffledp.protocols.central import StabilityHistogram
 from shuffledp.protocols.protocol import HistogramProtocol
-from shuffledp.validation import target_delta, target_epsilon, whole
+from shuffledp.validation import one_of, target_delta, target_epsilon, whole
 
 LONGEST_PERMUTATION = 100_000
-"""The longest permutation: the local baseline takes 15 minutes, 0.15 s for each of some 5,000 trials."""
+"""The local baseline takes 15 minutes, 0.15 s for each of some 5,000 trials."""
 LEAST_ALPHA = 0.001
-"""The smallest alpha: the local model needs 8 million people, whose success takes half a second to compute."""
+"""The local model needs 8 million people, whose success takes half a second to compute."""
 MOST_ITEMS = 100_000
-"""The most items: one success takes 9 s to compute; a search needs about 25."""
+"""One success takes 9 s to compute; a search needs about 25."""
 _TYPICAL_TRIALS, _NEARLY_DONE = 5000, 0.95
-"""The expected number of steps of a measurement; the progress bar waits just before its end if there are more."""
+"""Expected steps of a measurement; the progress bar waits just before its end if there are more."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Cell:
-    """The number of people needed. `too_few` is known to be too small if it was observed; `problem` explains a missing
-    number.
-    """
+    """The number of people needed. `too_few` was observed to be too small; `problem` explains a missing number."""
 
     users: float | None = None
     too_few: int | None = None
@@ -53,7 +55,7 @@ class Cell:
 
 @dataclass(frozen=True, kw_only=True)
 class Approach:
-    """A protocol or a bound, which has a column of cells; `how` is exact, measured or bound."""
+    """A protocol or a bound; `how` is exact, measured or bound."""
 
     name: str
     model: str
@@ -96,25 +98,43 @@ class _Question:
     rng: np.random.Generator
     tell: Callable[[int], None]
 
-    def measured(self, baseline: Callable[[int], LocalBaseline], start: float) -> Cell:
-        """A cell of a local baseline, which is created for each number of people tried."""
+    def _measured(self, baseline: Callable[[int], LocalBaseline], start: float) -> Cell:
         made = cache(baseline)
         found = measured_users(lambda users, rng: made(users).run(rng), start=start, rng=self.rng, tell=self.tell)
         return Cell(users=found.users, too_few=found.too_few, trials=found.trials)
 
-    def support_cells(self, problem: SupportIdentification) -> dict[str, Callable[[], Cell]]:
-        """The cells of every protocol that finds supports."""
-        finders = _item_finders(bins=problem.bins, epsilon=self.epsilon, delta=self.delta)
+    def item_cells(
+        self,
+        local: type[LocalChasing | LocalJumping | LocalSupport],
+        problem: Any,
+        support: SupportIdentification,
+        *,
+        items: int,
+    ) -> dict[str, Callable[[], Cell]]:
+        """The cells of a local baseline, of every protocol that finds the support, and of the paper's bounds."""
+        total: dict[str, Any] = {"bins": support.bins, "epsilon": self.epsilon, "delta": self.delta}
 
-        def needed(name: str, rule: str = "any") -> Callable[[], Cell]:
-            return lambda: Cell(users=problem.sample_size(finders[name], rule=rule))
+        def needed(protocol: Callable[[int], HistogramProtocol], rule: str = "any") -> Callable[[], Cell]:
+            return lambda: Cell(users=support.sample_size(protocol, rule=rule))
+
+        def bound(power: int) -> Cell:
+            """The paper's h log h / epsilon^power * log(1 / delta), with log h at least 1 as h = 1 needs people too."""
+            return Cell(users=items * max(1.0, math.log(items)) / self.epsilon**power * -math.log(self.delta))
 
         return {
-            "claim": self._halved(
-                lambda: Cell(users=problem.claimed_sample_size(epsilon=self.epsilon, delta=self.delta))
+            "local": lambda: self._measured(
+                lambda users: local(problem=problem, users=users, epsilon=self.epsilon),
+                local.guess(problem, self.epsilon),
             ),
-            "paper": needed("paper", rule="paper"),
-            **{name: needed(name) for name in ("exact", "sparse", "central")},
+            "claim": self._halved(
+                lambda: Cell(users=support.claimed_sample_size(epsilon=self.epsilon, delta=self.delta))
+            ),
+            "paper": needed(lambda users: Histogram.published(users=users, **total), rule="paper"),
+            "exact": needed(lambda users: Histogram.calibrate(users=users, **total)),
+            "sparse": needed(lambda users: SparseHistogram.calibrate(users=users, messages=math.inf, **total)),
+            "central": needed(lambda users: StabilityHistogram.calibrate(users=users, **total)),
+            "shuffled-bound": lambda: bound(2),
+            "central-bound": lambda: bound(1),
         }
 
     def _halved(self, cell: Callable[[], Cell]) -> Callable[[], Cell]:
@@ -130,49 +150,19 @@ class _Question:
 
         return explained
 
-    def bound(self, *, items: int, power: int) -> Cell:
-        """The paper's h log h / epsilon^power * log(1 / delta), with log h at least 1 as h = 1 needs people too."""
-        return Cell(users=items * max(1.0, math.log(items)) / self.epsilon**power * -math.log(self.delta))
 
-
-def _item_finders(*, bins: int, epsilon: float, delta: float) -> dict[str, Callable[[int], HistogramProtocol]]:
-    """Functions from the number of people to a zero-preserving protocol, for (epsilon, delta) in total."""
-    total: dict[str, Any] = {"bins": bins, "epsilon": epsilon, "delta": delta}
-    return {
-        "paper": lambda users: Histogram.published(users=users, **total),
-        "exact": lambda users: Histogram.calibrate(users=users, **total),
-        "sparse": lambda users: SparseHistogram.calibrate(users=users, messages=math.inf, **total),
-        "central": lambda users: StabilityHistogram.calibrate(users=users, **total),
-    }
-
-
-def _sum_protocols(*, epsilon: float, delta: float) -> dict[str, Callable[[int], SumProtocol]]:
-    """Functions from the number of people to a protocol that estimates a mean."""
-    total: dict[str, Any] = {"epsilon": epsilon, "delta": delta}
-    return {
-        "local": lambda users: local_sum(users=users, epsilon=epsilon),
-        "paper": lambda users: binary_sum(BinarySum.published(users=users, **total)),
-        "exact": lambda users: binary_sum(BinarySum.calibrate(users=users, truncated=False, **total)),
-        "blanket": lambda users: blanket_sum(BlanketSum.calibrate(users=users, **total)),
-        "central": lambda users: central_sum(users=users, epsilon=epsilon),
-    }
-
-
-_SUPPORT_COLUMNS = (
+_ITEM_COLUMNS = (
+    Approach(name="local", model="local", how="measured", title="local"),
     Approach(name="claim", model="shuffled", how="exact", title="shuffled, paper's proof"),
     Approach(name="paper", model="shuffled", how="exact", title="shuffled, paper's noise"),
     Approach(name="exact", model="shuffled", how="exact", title="shuffled, exact"),
     Approach(name="sparse", model="shuffled", how="exact", title="shuffled, sparse"),
     Approach(name="central", model="central", how="exact", title="central, stability"),
 )
-_LOCAL = Approach(name="local", model="local", how="measured", title="local")
-
-
 _GROWTH = tuple(f"h max(1, log h) log(1/delta) / {divisor}" for divisor in ("epsilon^2", "epsilon"))
 
 
-def _bounds(local: str, shuffled: str, central: str) -> tuple[Approach, ...]:
-    formulas = {"local": local, "shuffled": shuffled, "central": central}
+def _bounds(**formulas: str) -> tuple[Approach, ...]:
     return tuple(
         Approach(name=f"{model}-bound", model=model, how="bound", title=formula) for model, formula in formulas.items()
     )
@@ -180,7 +170,7 @@ def _bounds(local: str, shuffled: str, central: str) -> tuple[Approach, ...]:
 
 @dataclass(frozen=True, kw_only=True)
 class Problem:
-    """A problem of the command: names of sizes, default sizes, and a function for the cells of one size."""
+    """A problem of the command, with a function for the cells of one size."""
 
     size_name: str
     sizes: tuple[float, ...]
@@ -193,39 +183,24 @@ def _chasing_cells(asked: _Question, size: float) -> dict[str, Callable[[], Cell
     length = whole("l", size)
     if length > LONGEST_PERMUTATION:
         raise ParameterError(f"l must be at most {LONGEST_PERMUTATION:,}, got {readable(length)}")
-    problem, epsilon = PointerChasing(steps=2, length=length), asked.epsilon
-
+    problem = PointerChasing(steps=2, length=length)
     return {
-        "local": lambda: asked.measured(
-            lambda users: LocalChasing(problem=problem, users=users, epsilon=epsilon),
-            LocalChasing.guess(problem, epsilon),
-        ),
-        **asked.support_cells(problem.support_problem),
-        "local-bound": lambda: Cell(users=length / math.exp(epsilon)),
-        "shuffled-bound": lambda: asked.bound(items=1, power=2),
-        "central-bound": lambda: asked.bound(items=1, power=1),
+        **asked.item_cells(LocalChasing, problem, problem.support_problem, items=1),
+        "local-bound": lambda: Cell(users=length / math.exp(asked.epsilon)),
     }
 
 
 def _jumping_cells(asked: _Question, size: float, branching: int | None = None) -> dict[str, Callable[[], Cell]]:
-    levels, epsilon = _items(size, minimum=2), asked.epsilon
+    levels = _items(size, minimum=2)
     problem = PointerJumping(levels=levels, **({} if branching is None else {"branching": branching}))
 
     def local_bound() -> Cell:
         if problem.branching != levels**4:
             return Cell(problem="the lower bound is for s = h^4")
-        return Cell(users=levels**3 / (epsilon**2 * math.log(levels)))
+        return Cell(users=levels**3 / (asked.epsilon**2 * math.log(levels)))
 
-    return {
-        "local": lambda: asked.measured(
-            lambda users: LocalJumping(problem=problem, users=users, epsilon=epsilon),
-            LocalJumping.guess(problem, epsilon),
-        ),
-        **asked.support_cells(problem.support_problem),
-        "local-bound": local_bound,
-        "shuffled-bound": lambda: asked.bound(items=levels, power=2),
-        "central-bound": lambda: asked.bound(items=levels, power=1),
-    }
+    cells = asked.item_cells(LocalJumping, problem, problem.support_problem, items=levels)
+    return {**cells, "local-bound": local_bound}
 
 
 def _items(size: float, minimum: int = 1) -> int:
@@ -237,31 +212,27 @@ def _items(size: float, minimum: int = 1) -> int:
 
 def _support_cells(asked: _Question, size: float, bins: int = 1024) -> dict[str, Callable[[], Cell]]:
     problem = SupportIdentification(items_in_support=_items(size), bins=bins)
-
-    return {
-        "local": lambda: asked.measured(
-            lambda users: LocalSupport(problem=problem, users=users, epsilon=asked.epsilon),
-            LocalSupport.guess(problem, asked.epsilon),
-        ),
-        **asked.support_cells(problem),
-        "shuffled-bound": lambda: asked.bound(items=problem.items_in_support, power=2),
-        "central-bound": lambda: asked.bound(items=problem.items_in_support, power=1),
-    }
+    return asked.item_cells(LocalSupport, problem, problem, items=problem.items_in_support)
 
 
 def _bernoulli_cells(asked: _Question, size: float) -> dict[str, Callable[[], Cell]]:
     problem = BernoulliMean(alpha=size)
     if problem.alpha < LEAST_ALPHA:
         raise ParameterError(f"alpha must be at least {LEAST_ALPHA:g}, got {size:g}")
-    makers = _sum_protocols(epsilon=asked.epsilon, delta=asked.delta)
+    epsilon, delta = asked.epsilon, asked.delta
+    total: dict[str, Any] = {"epsilon": epsilon, "delta": delta}
 
-    def needed(maker: Callable[[int], SumProtocol]) -> Callable[[], Cell]:
-        return lambda: Cell(users=problem.sample_size(maker))
+    def needed(protocol: Callable[[int], SumProtocol]) -> Callable[[], Cell]:
+        return lambda: Cell(users=problem.sample_size(protocol))
 
     return {
-        **{name: needed(maker) for name, maker in makers.items()},
-        "local-bound": lambda: Cell(users=problem.local_bound(epsilon=asked.epsilon)),
-        "shuffled-bound": lambda: Cell(users=problem.shuffled_bound(epsilon=asked.epsilon, delta=asked.delta)),
+        "local": needed(lambda users: local_sum(users=users, epsilon=epsilon)),
+        "paper": needed(lambda users: binary_sum(BinarySum.published(users=users, **total))),
+        "exact": needed(lambda users: binary_sum(BinarySum.calibrate(users=users, truncated=False, **total))),
+        "blanket": needed(lambda users: blanket_sum(BlanketSum.calibrate(users=users, **total))),
+        "central": needed(lambda users: central_sum(users=users, epsilon=epsilon)),
+        "local-bound": lambda: Cell(users=problem.local_bound(epsilon=epsilon)),
+        "shuffled-bound": lambda: Cell(users=problem.shuffled_bound(epsilon=epsilon, delta=delta)),
     }
 
 
@@ -270,9 +241,8 @@ PROBLEMS: dict[str, Problem] = {
         size_name="l",
         sizes=(10, 100, 1000, 10_000),
         columns=(
-            _LOCAL,
-            *_SUPPORT_COLUMNS,
-            *_bounds("l / e^epsilon", "log(1/delta) / epsilon^2", "log(1/delta) / epsilon"),
+            *_ITEM_COLUMNS,
+            *_bounds(local="l / e^epsilon", shuffled="log(1/delta) / epsilon^2", central="log(1/delta) / epsilon"),
         ),
         cells=_chasing_cells,
     ),
@@ -280,9 +250,8 @@ PROBLEMS: dict[str, Problem] = {
         size_name="h",
         sizes=(2, 4, 6, 8),
         columns=(
-            _LOCAL,
-            *_SUPPORT_COLUMNS,
-            *_bounds("h^3 / (epsilon^2 log h)", *_GROWTH),
+            *_ITEM_COLUMNS,
+            *_bounds(local="h^3 / (epsilon^2 log h)", shuffled=_GROWTH[0], central=_GROWTH[1]),
         ),
         cells=_jumping_cells,
         options=("branching",),
@@ -290,11 +259,7 @@ PROBLEMS: dict[str, Problem] = {
     "support": Problem(
         size_name="h",
         sizes=(2, 4, 8, 16),
-        columns=(
-            _LOCAL,
-            *_SUPPORT_COLUMNS,
-            *_bounds("", *_GROWTH)[1:],
-        ),
+        columns=(*_ITEM_COLUMNS, *_bounds(shuffled=_GROWTH[0], central=_GROWTH[1])),
         cells=_support_cells,
         options=("bins",),
     ),
@@ -307,7 +272,7 @@ PROBLEMS: dict[str, Problem] = {
             Approach(name="exact", model="shuffled", how="exact", title="shuffled, exact"),
             Approach(name="blanket", model="shuffled", how="exact", title="shuffled, CSU+19"),
             Approach(name="central", model="central", how="exact", title="central, Laplace"),
-            *_bounds("1 / (alpha epsilon)^2", "1/alpha^2 + log(1/delta) / (alpha epsilon)", "")[:2],
+            *_bounds(local="1 / (alpha epsilon)^2", shuffled="1/alpha^2 + log(1/delta) / (alpha epsilon)"),
         ),
         cells=_bernoulli_cells,
     ),
@@ -328,12 +293,9 @@ def separate(
     """Compute the numbers of people that every model needs, for growing sizes of a problem.
 
     Without `local` the simulated baseline, which takes nearly all of the time, is left out. `options` are `branching`
-    for pointer-jumping and `bins` for support. A column that is impossible for the parameters has the reason in its
-    cells.
+    for pointer-jumping and `bins` for support. A column that is impossible has the reason in its cells.
     """
-    if not isinstance(problem, str) or problem not in PROBLEMS:
-        raise ParameterError(f"problem must be one of {', '.join(PROBLEMS)}; got {problem!r}")
-    chosen, rng = PROBLEMS[problem], np.random.default_rng(whole("seed", seed, minimum=0))
+    chosen, rng = PROBLEMS[one_of("problem", problem, PROBLEMS)], np.random.default_rng(whole("seed", seed, minimum=0))
     epsilon, delta = target_epsilon(epsilon), target_delta(delta)
     for name in options:
         if name not in chosen.options:

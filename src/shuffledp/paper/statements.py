@@ -1,7 +1,6 @@
 """The statements of the paper (Balcer and Cheu, ITC 2020), each beside the number that an exact computation gives.
 
-Small cases are enumerated in fractions. Theorems 3.1 and 3.2 are checked with the paper's constants, on the exact
-distribution of the noise for the smallest number of users that the theorems allow.
+Theorems 3.1 and 3.2 are checked with the paper's constants, for the smallest number of users that they allow.
 """
 
 from __future__ import annotations
@@ -16,11 +15,10 @@ from itertools import product
 from shuffledp.accounting import theorems
 from shuffledp.accounting.theorems import binomial_lemma, corollary, smooth_delta
 from shuffledp.paper import SupportIdentification
+from shuffledp.paper.divergence import ROUNDED, Pair, near_the_mean, worse_way
 from shuffledp.paper.finite_randomizer import FiniteRandomizer
 from shuffledp.paper.gap import Gap
-from shuffledp.paper.local_simulation import FiniteProtocol, to_local
-from shuffledp.paper.pairs import ROUNDED, Pair, near_the_mean, worse_way
-from shuffledp.paper.pure_privacy import opposite_bits, response, shuffler_removal
+from shuffledp.paper.pure_privacy import FiniteProtocol, opposite_bits, response, shuffler_removal, to_local
 from shuffledp.protocols import BinarySum, Histogram
 from shuffledp.protocols.local import HadamardResponse, RandomizedResponse, UnaryEncoding
 
@@ -32,7 +30,7 @@ _FEW, _FEW_BINS = 4, 2
 """Users and bins whose messages are enumerated."""
 
 UNRESOLVED = 1e-29
-"""Probabilities below this are only known to be smaller: tails are cut off or rounded up there."""
+"""Tails are cut off or rounded up there."""
 
 
 class Basis(StrEnum):
@@ -64,9 +62,9 @@ class Quantity(StrEnum):
 class Statement:
     """One claim about a number, and the number.
 
-    `group` is the name that selects it, `source` the place in the paper or the title of a protocol, and `parameters`
-    the numbers that the claim is made for. `claimed` is the bound, which for a claim of separation is the (infinite)
-    epsilon without a shuffler. `problem` says why nothing was computed: "no oracle" or the type of an exception.
+    `group` selects it, `source` is the place in the paper or the title of a protocol, and `parameters` are the numbers
+    that the claim is made for. `claimed` is the bound, which for a claim of separation is the (infinite) epsilon
+    without a shuffler. `problem` says why nothing was computed: "no oracle" or the type of an exception.
     """
 
     group: str
@@ -364,4 +362,3 @@ PAPER: dict[str, Callable[[], Iterator[Statement]]] = {
     "r-infinity": r_infinity,
     "r-gap": r_gap,
 }
-"""The groups of statements by name."""

@@ -29,14 +29,15 @@ from shuffledp.errors import DataError, ParameterError, TooFewUsersError
 from shuffledp.estimators.base import Truncating
 from shuffledp.histogram.estimate import Estimate
 from shuffledp.histogram.tally import Tally
-from shuffledp.paper.sample_size import TARGET, smallest_users
 from shuffledp.protocols.protocol import HistogramProtocol
 from shuffledp.randomness import generator
-from shuffledp.validation import head_count, open_probability, target_delta, target_epsilon, whole
+from shuffledp.validation import MOST_USERS, head_count, one_of, open_probability, target_delta, target_epsilon, whole
+
+TARGET = 0.99
+"""The probability of success in the paper's problems."""
 
 _LOG_TAIL = 60 * math.log(2)
-"""Each tail of a Poisson distribution is cut off where Bernstein's bound is 2^-60: counts outside are taken as not
-found."""
+"""Each tail of a Poisson distribution is cut off where Bernstein's bound is 2^-60."""
 
 
 def chance_all_found(*, users: int, items: int, chance: Callable[[int], float], wanted: int | None = None) -> float:
@@ -86,7 +87,7 @@ _HALF_RISK = 1 / 200
 
 
 class ReportChance(Protocol):
-    """A function from a true count to the probability that its bin is reported."""
+    """From a true count to the probability that its bin is reported."""
 
     def __call__(self, count: int, *, at_least: float = 0.0) -> float:
         """With an estimate of `at_least` people."""
@@ -131,15 +132,13 @@ class SupportIdentification:
         )
 
     def error_bound(self, protocol: HistogramProtocol) -> float:
-        """The bound t on the error of all estimates, except with probability 1/200. Only the h occupied bins have
-        errors.
-        """
+        """The bound t on the errors of the h occupied bins, except with probability 1/200."""
         return protocol.error(_HALF_RISK, occupied_bins=self.items_in_support).simultaneous
 
     def success(self, protocol: HistogramProtocol, *, rule: str = "any") -> float:
         """The exact probability that exactly the support is found, over the sample and the noise."""
         chance = report_chance(protocol)
-        at_least = self.error_bound(protocol) + 1 if _known(rule) == "paper" else 0.0
+        at_least = self.error_bound(protocol) + 1 if one_of("rule", rule, RULES) == "paper" else 0.0
         return chance_all_found(
             users=protocol.users,
             items=self.items_in_support,
@@ -151,19 +150,12 @@ class SupportIdentification:
     ) -> int:
         """The smallest number of people with whom the support is found with the given probability.
 
-        `protocol` creates the protocol for a number of people; if it cannot (TooFewUsersError), more are needed.
+        `protocol` creates the protocol for a number of people.
         """
-        target, rule = open_probability("success", success), _known(rule)
-        try:
-            protocol(1)
-            least = 1
-        except TooFewUsersError as error:
-            least = error.minimum_users
-
-        def found(users: int) -> float:
-            return self.success(protocol(users), rule=rule)
-
-        return smallest_users(found, least=least, target=target)
+        target, rule = open_probability("success", success), one_of("rule", rule, RULES)
+        return smallest_users(
+            lambda users: self.success(protocol(users), rule=rule), least=possible_users(protocol), target=target
+        )
 
     def claimed_sample_size(self, *, epsilon: float, delta: float) -> int:
         """The number of people in the paper's proof with its own constants, for (epsilon, delta) in total.
@@ -184,8 +176,33 @@ class SupportIdentification:
         )
 
 
+def possible_users(protocol: Callable[[int], object]) -> int:
+    """The fewest people for whom a protocol can be made."""
+    try:
+        protocol(1)
+    except TooFewUsersError as error:
+        return error.minimum_users
+    return 1
+
+
+def smallest_users(success: Callable[[int], float], *, least: int = 1, target: float = TARGET) -> int:
+    """The number n >= least with success(n) >= target > success(n - 1) that doubling and bisection finds.
+
+    Success grows with n except for ripples (noise distributions and thresholds are whole numbers).
+    """
+    low, high = whole("least", least) - 1, least
+    while success(high) < target:
+        if high >= MOST_USERS:
+            raise ParameterError(f"no number of people up to {MOST_USERS:g} reaches a success of {target:g}")
+        low, high = high, min(2 * high, MOST_USERS)
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (low, middle) if success(middle) >= target else (middle, high)
+    return high
+
+
 def report_chance(protocol: HistogramProtocol) -> ReportChance:
-    """The probability that a bin is reported, for a zero-preserving protocol."""
+    """The probability that a bin of a zero-preserving protocol is reported."""
     estimator = protocol.estimator
     if not isinstance(estimator, Truncating):
         raise ParameterError(
@@ -193,9 +210,3 @@ def report_chance(protocol: HistogramProtocol) -> ReportChance:
             "found; use a protocol without them, such as Histogram"
         )
     return estimator.report_chance
-
-
-def _known(rule: str) -> str:
-    if rule not in RULES:
-        raise ParameterError(f"rule must be one of {', '.join(RULES)}; got {rule!r}")
-    return rule

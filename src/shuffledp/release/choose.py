@@ -6,20 +6,31 @@ The choice follows from public numbers alone, and so does the error that a trust
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, NamedTuple
+from typing import Any, NamedTuple
 
+import numpy as np
+
+from shuffledp.data.bins import OTHER, Possible
+from shuffledp.data.people import People
 from shuffledp.errors import ParameterError, TooFewUsersError
 from shuffledp.estimators.hashed_values import MOST_VALUES
 from shuffledp.formatting import ShortRepr
+from shuffledp.histogram.domain import Domain
+from shuffledp.histogram.edges import Edges
+from shuffledp.histogram.estimate import Estimate
+from shuffledp.histogram.ordered_estimate import OrderedEstimate
+from shuffledp.histogram.periods import Periods
 from shuffledp.progress import Progress, quiet
 from shuffledp.protocols.catalogue import CATALOGUE, Entry, Model
-from shuffledp.protocols.protocol import HistogramProtocol, TrustName
+from shuffledp.protocols.protocol import EstimatorName, HistogramProtocol, ReleaseName, TrustName
 from shuffledp.protocols.ranges import Ranges
 from shuffledp.protocols.target import Target
 from shuffledp.release.plan_rows import (
     FEWER,
+    PRACTICAL_MESSAGES,
+    RANGES,
     PlanRow,
     Problem,
     Reason,
@@ -29,15 +40,11 @@ from shuffledp.release.plan_rows import (
     or_fewer,
     recommend,
 )
-from shuffledp.validation import failure_probability, one_of
-
-if TYPE_CHECKING:
-    from shuffledp.release.spec import PrivacySpec
+from shuffledp.validation import failure_probability, one_of, open_probability, target_delta, target_epsilon
 
 _MOST_CELLS, _LEAST_EPSILON = 4096, 0.5
 """Beyond these, the error of a curator's ranges takes seconds to compute: with more values because of the tree, with a
-smaller epsilon because of the noise. From a thousand values on it is seldom smaller, since each value is then counted
-in many groups."""
+smaller epsilon because of the noise. From a thousand values on it is seldom smaller."""
 
 
 def check_trust(trust: TrustName, *, messages: bool = False) -> None:
@@ -50,11 +57,86 @@ def check_trust(trust: TrustName, *, messages: bool = False) -> None:
         )
 
 
-def curator_error(target: Target, asked: PrivacySpec, *, beta: float, listed: bool) -> float | None:
-    """The error of `trust="curator"` for the same question, in people; None if no protocol of a curator fits.
+MOST_DELTA = 0.01
+"""Of a release of local data, and by default of a task that a client accepts."""
 
-    It follows from public numbers alone and is known before the release.
+
+def check_delta(asked: PrivacySpec) -> None:
+    """Refuse a delta above the limit for local data."""
+    if asked.delta > MOST_DELTA:
+        raise ParameterError(
+            f"delta must be at most {MOST_DELTA:g}, got {asked.delta:g}: with this probability a person may have no "
+            "protection at all. Choose it well below 1 / people, such as 1e-6"
+        )
+
+
+@dataclass(frozen=True, kw_only=True)
+class PrivacySpec:
+    """The guarantee of a release, the trusted party, and the protocol if it is not left to the planner.
+
+    With `messages`, all messages are made, shuffled and counted instead of sampling their counts.
     """
+
+    epsilon: float
+    delta: float
+    trust: TrustName = "shuffler"
+    protocol: ReleaseName | None = None
+    estimator: EstimatorName | None = None
+    messages: bool = False
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "epsilon", target_epsilon(self.epsilon))
+        object.__setattr__(self, "delta", target_delta(self.delta))
+        check_trust(self.trust, messages=self.messages)
+
+    @property
+    def most_messages(self) -> float:
+        """The most messages per person of a practical protocol."""
+        return PRACTICAL_MESSAGES if self.messages else math.inf
+
+    def target(self, people: People, *, users: int) -> Target:
+        """Return the target of a protocol for these people."""
+        return Target(
+            users=users,
+            bins=people.domain.size,
+            epsilon=self.epsilon,
+            delta=self.delta,
+            values_per_person=people.source.bins_per_person,
+            padding_bins=people.padding_bins,
+        )
+
+
+def checked_shares(shares: Iterable[float]) -> tuple[float, ...]:
+    """Return the requested shares of quantiles."""
+    if isinstance(shares, str | bytes) or not isinstance(shares, Iterable):
+        raise ParameterError(
+            f"quantiles must be a list of shares, such as [0.5] for the median, got {type(shares).__name__}"
+        )
+    found = tuple(open_probability("quantiles", share, hint="; 0.5 is the median") for share in shares)
+    if not found:
+        raise ParameterError("quantiles must be at least one share, such as 0.5 for the median")
+    return found
+
+
+def check_alone(column: Any, asked: PrivacySpec, *, values_per_person: int, count_capped: bool) -> None:
+    """Refuse several columns and parameters that do not apply to ranges, before anything is read."""
+    if isinstance(column, list | tuple) and len(column) > 1:
+        raise ParameterError(f"column must be one column for ranges and quantiles, got {len(column)}: leave out others")
+    useless = {
+        "protocol": asked.protocol is not None,
+        "estimator": asked.estimator is not None,
+        "values_per_person": values_per_person != 1,
+        "count_capped": count_capped,
+    }
+    if given := [name for name, is_given in useless.items() if is_given]:
+        raise ParameterError(
+            "ranges and quantiles count one value per person with a protocol of their own: leave out "
+            f"{' and '.join(given)}"
+        )
+
+
+def curator_error(target: Target, asked: PrivacySpec, *, beta: float, listed: bool) -> float | None:
+    """Return the error of `trust="curator"` for the same question, in people; None if no protocol of a curator fits."""
     known = {entry.estimator for entry in offered("curator").values()}
     estimator = asked.estimator if asked.estimator in known else None
     asked = replace(asked, trust="curator", protocol=None, estimator=estimator, messages=False)
@@ -66,9 +148,9 @@ def curator_error(target: Target, asked: PrivacySpec, *, beta: float, listed: bo
 
 
 def curator_range_error(target: Target, shuffled: Ranges, *, beta: float) -> float | None:
-    """The same for ranges: the error of the distribution function, if it can be computed in about a second.
+    """Return the same for the distribution function, if public numbers say that it takes about a second.
 
-    `shuffled` is the protocol of the release. Public numbers alone decide whether it is computed.
+    `shuffled` is the protocol of the release.
     """
     if target.cells > _MOST_CELLS or target.epsilon < _LEAST_EPSILON:
         return None
@@ -92,7 +174,6 @@ def is_smaller(error: float, other: float) -> bool:
 
 
 MODEL_OF: Mapping[TrustName, Model] = {"shuffler": "shuffled", "curator": "central"}
-"""The model of the protocols for each trusted party."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -110,10 +191,10 @@ class Choice(ShortRepr):
 
 
 def choose(target: Target, asked: PrivacySpec, *, beta: float, listed: bool, progress: Progress = quiet) -> Choice:
-    """Choose the requested protocol, or the planner's advice among those that fit; each is calibrated once.
+    """Choose the requested protocol, or the planner's advice among those that fit.
 
     The protocol may leave the estimator open and the other way round. If the possible values are not `listed`, only
-    protocols without false positives fit. The choice depends on public numbers only, not on the data.
+    protocols without false positives fit.
     """
     protocol, estimator = asked.protocol, asked.estimator
     fitting = _fitting(protocol, estimator, listed=listed, trust=asked.trust)
@@ -161,7 +242,6 @@ def _may_be_fewer(target: Target, asked: PrivacySpec, *, listed: bool) -> bool:
 
 
 def _nothing_fits(rows: Sequence[PlanRow], target: Target, *, most: float) -> ParameterError:
-    """Return the error for a release for which no protocol can be recommended."""
     possible = [row for row in rows if not row.problem]
     if possible:
         fewest = min(row.messages for row in possible)
@@ -178,7 +258,7 @@ def _nothing_fits(rows: Sequence[PlanRow], target: Target, *, most: float) -> Pa
 
 
 def shuffled_may_be_better(target: Target) -> bool:
-    """Whether a curator should also consider shuffled protocols and sample the tally of their messages.
+    """Return whether a curator should also consider the noise of shuffled protocols.
 
     Laplace noise grows in proportion to the number of values per person while it is small. The noise of many people is
     nearly Gaussian and grows with its square root, so it can be smaller from about three values on.
@@ -187,7 +267,7 @@ def shuffled_may_be_better(target: Target) -> bool:
 
 
 def offered(trust: TrustName) -> dict[str, Entry]:
-    """The protocols of the catalogue for releases with this trust."""
+    """Return the protocols of the catalogue for releases with this trust."""
     one_of("trust", trust, MODEL_OF)
     return {name: entry for name, entry in CATALOGUE.items() if entry.model == MODEL_OF[trust]}
 
@@ -221,12 +301,11 @@ def _fitting(protocol: str | None, estimator: str | None, *, listed: bool, trust
 
 
 def _advised(entry: Entry) -> bool:
-    """Whether the planner may choose it; a curator has two protocols, and both are advised."""
+    """A curator has two protocols, and both are advised."""
     return entry.advised or entry.model == "central"
 
 
 def _of_another_model(protocol: str, known: Mapping[str, Entry], trust: TrustName) -> str:
-    """Explain why a protocol of another model does not fit, and what to use instead."""
     model, names = CATALOGUE[protocol].model, [name for name, entry in known.items() if _advised(entry)]
     if trust == "curator":
         return f"protocol {protocol} is of the {model} model; with trust=curator there are {' and '.join(names)}"
@@ -235,3 +314,47 @@ def _of_another_model(protocol: str, known: Mapping[str, Entry], trust: TrustNam
         f"protocol {protocol} is of the {model} model, which compare measures; a release is made with one of the "
         f"shuffled model: {', '.join(names)} and others{instead}"
     )
+
+
+CURATED_RANGES = replace(RANGES, title="Ranges (ours), by a curator", model="central")
+
+
+def needs_order() -> ParameterError:
+    """Return the error for ranges without an ordered domain."""
+    return ParameterError("ranges and quantiles need an ordered domain: edges of numbers, periods of time, or a list")
+
+
+def choose_ranges(target: Target, *, listed: bool, trust: str = "shuffler", progress: Progress = quiet) -> Choice:
+    """Choose the protocol of a release with ranges."""
+    if not listed:
+        raise needs_order()
+    progress("calibrating", 0.0)
+    protocol = Ranges.for_target(target, trust=trust)
+    entry = RANGES if trust == "shuffler" else CURATED_RANGES
+    return Choice(name="ranges", entry=entry, protocol=protocol)
+
+
+def in_units(estimate: Estimate, possible: Possible, *, shares: Sequence[float] | None = None) -> Estimate:
+    """Return an ordered estimate in the units of its domain: edges, periods, or a list.
+
+    Missing and other values come last and belong to no range.
+    """
+    if not isinstance(estimate, OrderedEstimate):
+        return estimate
+    if shares is not None:
+        estimate = replace(estimate, shares=tuple(shares))
+    if isinstance(possible, Edges | Periods):
+        return replace(estimate, edges=tuple(possible.edges), ordered=len(possible.edges) + 1)
+    return replace(estimate, ordered=_in_order(estimate))
+
+
+def _in_order(estimate: OrderedEstimate) -> int:
+    """The number of labels before those without a place in the order."""
+    domain: Domain | None = estimate.domain
+    ordered = estimate.ordered
+    if domain is None:
+        return ordered
+    last = domain.decode(np.arange(max(0, ordered - 2), ordered)).tolist()
+    while ordered > 1 and last and (last[-1] is None or last[-1] == OTHER):
+        ordered, last = ordered - 1, last[:-1]
+    return ordered

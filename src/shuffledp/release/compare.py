@@ -1,7 +1,6 @@
 """Measure every protocol on the same people, values and guarantee, and compute trade-offs.
 
-`compare` runs seeded trials and is not private: errors are differences from the truth. `trade_off` computes error
-against messages per person, and error against the number of bins.
+`compare` runs seeded trials and is not private: errors are differences from the truth.
 """
 
 from __future__ import annotations
@@ -26,14 +25,14 @@ from shuffledp.protocols.catalogue import CATALOGUE, Entry, named
 from shuffledp.protocols.protocol import HistogramProtocol
 from shuffledp.protocols.shuffled.histogram import Histogram
 from shuffledp.protocols.target import Target
-from shuffledp.release.plan import Plan, plan
+from shuffledp.release.plan import Plan, plan_for
 from shuffledp.validation import failure_probability, head_count, target_delta, target_epsilon, whole
 
 _LISTED_BINS = 10**7
-"""The most bins for protocols that estimate every bin."""
+"""For protocols that estimate every bin."""
 
 _MOST_WORK = 5.2e9
-"""The most elementary steps of one trial, which takes a few seconds."""
+"""The most steps of one trial, which takes a few seconds."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -118,7 +117,7 @@ def true_histogram(kind: str, target: Target) -> Tally:
 
 
 def _hidden_size(target: Target) -> int:
-    """Return the count that P^hist hides about half of the time."""
+    """The count that P^hist hides about half of the time."""
     try:
         mean = Histogram.for_target(target).noise.mean
     except ParameterError:  # too few people
@@ -165,13 +164,13 @@ def _measure(
 
 
 def _trial(protocol: HistogramProtocol, truth: Tally, rng: np.random.Generator) -> Estimate:
-    """Return one estimate with fresh public coins, because the error is over them too."""
+    """One estimate with fresh public coins, because the error is over them too."""
     tossed = protocol.fresh(rng)
     return tossed.estimate(tossed.sample_tally(truth, rng=rng), reports=protocol.users)
 
 
 def _largest_error(estimate: Estimate, truth: Tally) -> float:
-    """Return the largest error over all bins; a bin that is not reported counts as 0."""
+    """The largest error over all bins; a bin that is not reported counts as 0."""
     if len(estimate) == len(truth):
         return float(np.abs(estimate.counts - truth.counts).max())
     estimates = np.zeros(len(truth))
@@ -180,7 +179,7 @@ def _largest_error(estimate: Estimate, truth: Tally) -> float:
 
 
 def _t_quantile(freedom: int) -> float:
-    """Return the 97.5 % quantile of Student's t distribution."""
+    """The 97.5 % quantile of Student's t distribution."""
     from scipy.special import stdtrit
 
     return float(stdtrit(freedom, 0.975))
@@ -222,50 +221,40 @@ class TradeOff(ShortRepr):
 def trade_off(asked: Plan, *, progress: Progress = quiet) -> TradeOff:
     """Compute the trade-offs for the people and the guarantee of a plan."""
     rows = {name: asked.row(name) for name in _CHOICES}
-    errors = _errors_by_bins(asked, progress)
+    target = Target(
+        users=asked.users,
+        bins=asked.bins,
+        epsilon=asked.epsilon,
+        delta=asked.delta,
+        honest_users=asked.honest_users,
+        values_per_person=asked.values_per_person,
+    )
+    errors = _errors_by_bins(target, asked.beta, progress)
     return TradeOff(
         asked=asked,
         choices={name: Point(row.messages, row.simultaneous) for name, row in rows.items() if not row.problem},
-        sparse_budgets=_sparse_budgets(asked),
+        sparse_budgets=_sparse_budgets(asked, target),
         bin_powers=_BIN_POWERS,
         errors={name: found for name, found in errors.items() if all(map(math.isfinite, found))},
     )
 
 
-def _sparse_budgets(asked: Plan) -> tuple[Point, ...]:
+def _sparse_budgets(asked: Plan, target: Target) -> tuple[Point, ...]:
     best, usual, own = asked.row("sparse-best"), asked.row("sparse").messages, asked.values_per_person
     points = [Point(best.messages, best.simultaneous)]
     for factor in _BUDGETS:
         try:
-            protocol = SparseHistogram.calibrate(
-                users=asked.users,
-                bins=asked.bins,
-                epsilon=asked.epsilon,
-                delta=asked.delta,
-                honest_users=asked.honest_users,
-                values_per_person=asked.values_per_person,
-                messages=own + _BELOW * factor * (usual - own),
-            )
+            protocol = SparseHistogram.for_target(target, messages=own + _BELOW * factor * (usual - own))
         except ParameterError:  # too few messages for the guarantee
             continue
         points.append(Point(protocol.messages_per_user.expected, float(protocol.error(asked.beta).simultaneous)))
     return tuple(sorted(points))
 
 
-def _errors_by_bins(asked: Plan, progress: Progress) -> dict[str, tuple[float, ...]]:
+def _errors_by_bins(target: Target, beta: float, progress: Progress) -> dict[str, tuple[float, ...]]:
     plans = []
     for done, power in enumerate(_BIN_POWERS):
         progress("planning for other numbers of values", done / len(_BIN_POWERS))
-        plans.append(
-            plan(
-                users=asked.users,
-                bins=round(2**power),
-                epsilon=asked.epsilon,
-                delta=asked.delta,
-                beta=asked.beta,
-                honest_users=asked.honest_users,
-                values_per_person=asked.values_per_person,
-                practical_messages=math.inf,  # only the rows are used
-            )
-        )
+        wanted = replace(target, bins=round(2**power))
+        plans.append(plan_for(wanted, beta=beta, practical_messages=math.inf))  # only the rows are used
     return {name: tuple(found.row(name).simultaneous for found in plans) for name in _GROWING}

@@ -1,20 +1,22 @@
-"""Find the texts that many people of local data share: one release, or many seeded ones to compare with the truth.
+"""Texts of local data that many people share: releases, seeded simulations, and blocked words.
 
-The possible texts are not listed. The search works as in a collection: every message is made, and the tree of prefixes
-is searched for those that many messages are consistent with. `simulate_texts` is not private.
+The possible texts are not listed. Every message is made, and the tree of prefixes is searched for those that many
+messages are consistent with. Texts come from strangers, and a published one can be an insult or a link.
 """
 
 from __future__ import annotations
 
 import time
+import unicodedata
 from collections import Counter
-from collections.abc import Hashable, Mapping
+from collections.abc import Hashable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from shuffledp.data.people import People, TrueCounts
 from shuffledp.data.source import Source
@@ -22,7 +24,9 @@ from shuffledp.errors import DataError, ParameterError
 from shuffledp.formatting import ShortRepr
 from shuffledp.histogram.estimate import Estimate
 from shuffledp.histogram.facts import RISK
-from shuffledp.histogram.labels import NotAValue, NoText
+from shuffledp.histogram.intervals import Intervals
+from shuffledp.histogram.labels import HIDDEN, NotAValue, NoText
+from shuffledp.histogram.tally import as_symbols
 from shuffledp.histogram.text_code import FIRST_PIECE, TextCode
 from shuffledp.jsonable import plain
 from shuffledp.ledger import Ledger, Spending
@@ -30,12 +34,11 @@ from shuffledp.progress import Progress, quiet
 from shuffledp.protocols.catalogue import CATALOGUE
 from shuffledp.protocols.free_text import FreeText, LocalMessages
 from shuffledp.protocols.text_codes import TextChoices
-from shuffledp.release.evaluate import evaluate as evaluated
-from shuffledp.release.limits import cautions, released_error, released_limit
-from shuffledp.release.notes import Note, NoteKind, notes_on_rows
+from shuffledp.release.choose import PrivacySpec, check_delta
+from shuffledp.release.notes import Note, NoteKind, cautions, notes_on_rows, released_error, released_limit
 from shuffledp.release.release import Release
 from shuffledp.release.simulate import checked_trials
-from shuffledp.release.spec import PrivacySpec, check_delta
+from shuffledp.release.simulate import evaluate as evaluated
 from shuffledp.validation import failure_probability, whole
 
 ENTRY = CATALOGUE["hashed"]
@@ -99,7 +102,6 @@ def private_texts(
 
 
 def _asked(code: TextCode, asked: PrivacySpec, **more: Any) -> dict[str, Any]:
-    """The options of a release, as plain values."""
     chosen = {
         name: plain(value) for name, value in more.items() if value is not None and (name, value) != ("beta", 0.05)
     }
@@ -110,7 +112,7 @@ def _asked(code: TextCode, asked: PrivacySpec, **more: Any) -> dict[str, Any]:
 
 
 def held_texts(people: People) -> Counter[str | None]:
-    """The number of people of each text of local data, as it was written; None for people without one."""
+    """Return the number of people of each text as it was written; None for people without one."""
     if people.source.in_sets or len(people.source.names) > 1 or people.source.possible is not None:
         raise ParameterError(
             "free_text must be used with one column and one text of each person: leave out where, domain, "
@@ -126,7 +128,7 @@ def held_texts(people: People) -> Counter[str | None]:
 
 
 def true_texts(code: TextCode, held: Mapping[str | None, int], estimate: Estimate) -> TrueCounts:
-    """The true counts of all texts that anybody holds, and of reported labels, with their places in an estimate."""
+    """Return the true counts of all texts that anybody holds and of reported labels, with their places."""
     true: Counter[str | NoText] = Counter()
     for text, number in held.items():
         true[code.label(code.path(text))] += number
@@ -139,7 +141,7 @@ def true_texts(code: TextCode, held: Mapping[str | None, int], estimate: Estimat
 
 @dataclass(frozen=True, kw_only=True)
 class TextRow(ShortRepr):
-    """A text of one simulated release: its true count, and its estimate with a simultaneous interval."""
+    """A text of one simulated release, with its true count, estimate and simultaneous interval."""
 
     text: str
     true: int
@@ -223,7 +225,7 @@ def simulate_texts(
     progress: Progress = quiet,
     **reading: Any,
 ) -> TextSimulation:
-    """Simulate many seeded releases of the same texts; the parameters are those of `private_texts`."""
+    """Simulate many seeded releases of the same texts, with the parameters of `private_texts`. Not private."""
     asked = PrivacySpec(epsilon=epsilon, delta=delta, messages=True)
     check_delta(asked)
     beta, risk, trials = failure_probability(beta), failure_probability(risk), checked_trials(trials)
@@ -292,7 +294,7 @@ def summed_up(
     risk: float = RISK,
     texts: int,
 ) -> TextSimulation:
-    """The simulation of these releases."""
+    """Return the simulation of these releases."""
     plan, guarantee = search.plan(beta=beta, risk=risk), search.protocol.guarantee
     assert guarantee is not None
     return TextSimulation(
@@ -309,4 +311,108 @@ def summed_up(
         planned_limit=plan.detection_limit,
         trials=tuple(trials),
         rows=rows,
+    )
+
+
+MOST_ENTRIES = 100_000
+"""Each is compared with every text that is shown."""
+
+NOTE = f"Texts that the publisher has blocked are not shown. They are counted together as {HIDDEN}."
+
+NOT_WITH_BLOCK = "a blocklist must be left out with an evaluation, and with several values of each person"
+
+_WHOLE = "="
+_MOST_BYTES = 16 * 2**20
+
+
+@dataclass(frozen=True)
+class Blocklist(ShortRepr):
+    """Texts that are not shown: those that contain one of `parts`, or are one of `wholes`, which a file has after =.
+
+    Upper and lower case, and compatible characters such as full-width letters, are the same; invisible characters do
+    not count. Letters of other scripts that look alike, and other spellings, need entries of their own.
+    """
+
+    parts: tuple[str, ...]
+    wholes: frozenset[str]
+
+    @classmethod
+    def of(cls, entries: Iterable[str]) -> Blocklist:
+        """Return the blocklist of these entries; empty ones are ignored."""
+        folded = [entry for entry in map(_folded, entries) if entry.strip(_WHOLE)]
+        if len(folded) > MOST_ENTRIES:
+            raise ParameterError(f"a blocklist must have at most {MOST_ENTRIES:,} entries, got {len(folded):,}")
+        wholes = {entry.removeprefix(_WHOLE).strip() for entry in folded if entry.startswith(_WHOLE)}
+        return cls(tuple(entry for entry in folded if not entry.startswith(_WHOLE)), frozenset(wholes))
+
+    @classmethod
+    def read(cls, path: Path) -> Blocklist:
+        """Read a blocklist from a file of UTF-8 text, one entry in each line."""
+        try:
+            with path.open("rb") as file:
+                content = file.read(_MOST_BYTES + 1)
+            if len(content) > _MOST_BYTES:
+                raise DataError(f"the blocklist {path} must have at most {_MOST_BYTES:,} bytes")
+            return cls.of(content.decode("utf-8-sig").splitlines())
+        except OSError as error:
+            raise DataError(f"the blocklist {path} cannot be read: {error.strerror}") from None
+        except UnicodeDecodeError:
+            raise DataError(f"the blocklist {path} must be UTF-8 text") from None
+
+    def hides(self, label: Any) -> bool:
+        """Return whether a label is not shown; labels that are not text always are."""
+        if isinstance(label, tuple):
+            return any(map(self.hides, label))
+        if not isinstance(label, str):
+            return False
+        text = _folded(label)
+        return text in self.wholes or any(part in text for part in self.parts)
+
+
+def _folded(text: str) -> str:
+    seen = "".join(char for char in text if unicodedata.category(char) != "Cf")  # soft hyphens, zero-width spaces
+    return unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", seen).casefold()).strip()
+
+
+def hide(release: Release, block: Blocklist | None) -> Release:
+    """Return a release in which blocked texts are counted together as (hidden).
+
+    The interval of that row is the sum of their simultaneous intervals, so it holds with all others at once. This only
+    processes what is released, so it costs no privacy. A release that shows every listed value is returned unchanged:
+    the list is public. So are the choices of a task that allows several.
+    """
+    estimate = release.estimate
+    if block is None or estimate.reports_all or (release.collected and estimate.values_per_person > 1):
+        return release
+    if release.evaluation is not None or estimate.values_per_person > 1:
+        raise ParameterError(NOT_WITH_BLOCK)
+    labels = estimate.labels.tolist()
+    hidden = np.array([block.hides(label) for label in labels], dtype=bool)
+    if not hidden.any():
+        return release
+    hidden |= np.array([label == HIDDEN for label in labels])  # hidden before, with a shorter list
+    notes = (*(note for note in release.notes if note != NOTE), NOTE)
+    return replace(release, estimate=_together(estimate, hidden), notes=notes)
+
+
+def _together(estimate: Estimate, hidden: NDArray[np.bool_]) -> Estimate:
+    """The estimate with one bin in place of all hidden ones, at the end."""
+    bounds = estimate.simultaneous.possible(estimate.people)
+    most = min(estimate.people, int(bounds.high[hidden].sum()))
+    total = float(estimate.counts[hidden].sum())
+    ends = min(int(bounds.low[hidden].sum()), most), max(most, int(np.ceil(total)))
+
+    def joined(intervals: Intervals) -> Intervals:
+        low, high = (
+            np.append(end[~hidden], one) for end, one in zip((intervals.low, intervals.high), ends, strict=True)
+        )
+        return replace(intervals, low=low, high=high)
+
+    return replace(
+        estimate,
+        symbols=as_symbols([*estimate.labels[~hidden].tolist(), HIDDEN]),
+        domain=None if estimate.domain is None else estimate.domain.implicit(estimate.bins),
+        counts=np.append(estimate.counts[~hidden], total),
+        per_bin=joined(estimate.per_bin),
+        simultaneous=joined(estimate.simultaneous),
     )

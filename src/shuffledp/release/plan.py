@@ -1,8 +1,4 @@
-"""Predict error and cost before any data is collected.
-
-`plan` returns one row per protocol and a recommendation for each trust model. The inverse questions are
-`users_needed`, `epsilon_needed` and `most_bins`.
-"""
+"""Predict error and cost before any data is collected: `plan`, and the inverse questions."""
 
 from __future__ import annotations
 
@@ -21,7 +17,7 @@ from shuffledp.protocols.catalogue import CATALOGUE, Entry
 from shuffledp.protocols.protocol import HistogramProtocol
 from shuffledp.protocols.target import Target
 from shuffledp.release.choose import is_smaller, shuffled_may_be_better
-from shuffledp.release.limits import Caution, cautions
+from shuffledp.release.notes import Caution, cautions
 from shuffledp.release.plan_rows import (
     FEWER,
     PRACTICAL_MESSAGES,
@@ -78,7 +74,7 @@ class Plan(ShortRepr):
 
     @property
     def held_error(self) -> float:
-        """The error of the protocol that is recommended for local data; infinite if there is none."""
+        """The error of the protocol that is recommended for local data."""
         name = self.recommended_for_held_data
         return math.inf if name is None else self.row(name).simultaneous
 
@@ -112,11 +108,11 @@ def plan(
 ) -> Plan:
     """Return error, cost and feasibility of the histogram protocols for this number of people and values.
 
-    `bins` is the number of possible values; None if any value is possible, as in a release without a domain. Protocols
-    that send more than `practical_messages` per person are not recommended where messages are sent. `earlier` adds the
-    earlier protocols of the shuffled model. With several `rounds` of the same question, epsilon and delta are the
-    guarantee of all rounds together for a person who answers all of them; each row is one round, with its own guarantee
-    and fresh noise. There are then no rows of the central model: rounds are for people who send messages.
+    `bins` is None if any value is possible, as in a release without a domain. Protocols that send more than
+    `practical_messages` per person are not recommended where messages are sent. `earlier` adds the earlier protocols of
+    the shuffled model. With several `rounds` of the same question, epsilon and delta are the guarantee of all rounds
+    together for a person who answers all of them; each row is one round, with its own guarantee and fresh noise. There
+    are then no rows of the central model: rounds are for people who send messages.
     """
     target = Target(
         users=users,
@@ -185,13 +181,13 @@ def plan_for(
 
 
 _LEAST_EPSILON, _MOST_EPSILON = 0.01, 10.0
-"""The range that `epsilon_needed` searches: calibration is slow below it, and protection is negligible above it."""
+"""Calibration is slow below, and protection is negligible above."""
 
 _EPSILON_STRIDE, _EPSILON_TOLERANCE = 0.5, 1e-2
 """First step and precision of the search, in the logarithm of epsilon."""
 
 _MANY_BINS = 10**6
-"""Bins used to compute the messages per bin, so that they outweigh the message for the value."""
+"""Bins for which the messages outweigh the message for the value."""
 
 
 def users_needed(
@@ -304,13 +300,12 @@ def most_bins(
 
 
 def _advised(name: str) -> Entry:
-    """Return the catalogue entry of a protocol that plans can recommend."""
     one_of("protocol", name, [known for known, entry in CATALOGUE.items() if entry.advised])
     return CATALOGUE[name]
 
 
 def _simultaneous(entry: Entry, target: Target, beta: float) -> float:
-    """Return the simultaneous error; infinite if there are too few people."""
+    """Infinite if there are too few people."""
     try:
         protocol = entry.make(target)
     except ParameterError:

@@ -1,13 +1,13 @@
-"""One row of a plan per protocol, and the choice between the rows.
+"""One row of a plan per protocol or per way to count ranges, and the rules that choose between rows.
 
-`Rows.of` calibrates each protocol and records its error, detection limit and cost. `recommend` applies the rule that
-plans and releases share.
+Plans and releases share these rules.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import NamedTuple
@@ -16,13 +16,16 @@ from shuffledp.accounting.composition import composed
 from shuffledp.accounting.rounds import guarantee_of_one
 from shuffledp.errors import ParameterError, TooFewUsersError
 from shuffledp.estimators.base import AdditiveNoise, KnownVariance
-from shuffledp.formatting import printable
+from shuffledp.estimators.tree import Tree
+from shuffledp.formatting import ShortRepr, printable
 from shuffledp.progress import Progress, quiet
 from shuffledp.protocols.catalogue import CATALOGUE, Entry, Model
-from shuffledp.protocols.protocol import HistogramProtocol
+from shuffledp.protocols.protocol import HistogramProtocol, TrustName
+from shuffledp.protocols.ranges import Ranges
+from shuffledp.protocols.shuffled.dummy import DummyHistogram
 from shuffledp.protocols.shuffled.hashed_noise import DUMMIES, LEAST_DUMMIES
 from shuffledp.protocols.target import Target
-from shuffledp.release.limits import detection_limit
+from shuffledp.validation import failure_probability
 
 
 class Problem(StrEnum):
@@ -70,9 +73,18 @@ class PlanRow:
     delta: float | None = None
 
 
+def detection_limit(error: float, *, false_positives: bool) -> int:
+    """Return the smallest count that is distinguishable from 0, given the simultaneous error.
+
+    The error of a hidden bin is its whole count. With false positives, an empty bin has an error of its own, so the
+    count must exceed both errors.
+    """
+    return math.floor(error * (2 if false_positives else 1)) + 1
+
+
 @dataclass(frozen=True)
 class Rows:
-    """Rows in the order in which they were requested, and the calibrated protocols of the possible ones."""
+    """Rows in the order of the request, and the calibrated protocols of the possible ones."""
 
     rows: tuple[PlanRow, ...]
     protocols: Mapping[str, HistogramProtocol]
@@ -173,11 +185,10 @@ PRACTICAL_MESSAGES = 1000.0
 """Protocols that send more messages per person are not recommended."""
 
 FEWER = "hashed"
-"""The protocol whose number of messages, five for each value, does not grow with the number of possible values."""
+"""The protocol whose messages, five for each value, do not grow with the number of possible values."""
 
 FAR_MORE = 20.0
-"""From this number of messages per person on, FEWER is considered as an alternative: its messages are longer, and more
-than ten of others take more bytes."""
+"""From here on FEWER is considered: its messages are longer, and more than ten of others take more bytes."""
 
 _HARDLY_LARGER = 1.25
 """The largest ratio of errors at which FEWER is still preferred."""
@@ -198,7 +209,6 @@ def fewer_rows(target: Target, *, beta: float, most: float, listed: bool, rounds
 
 
 _ATTEMPTS = 4
-"""Calibrations of FEWER to meet a limit on messages."""
 
 
 class Reason(StrEnum):
@@ -215,10 +225,7 @@ class Reason(StrEnum):
 
 
 class Advice(NamedTuple):
-    """The recommended protocol, None if there is none, and the reason.
-
-    `most` is the limit on messages per person, infinite where no messages are sent.
-    """
+    """The recommended protocol, None if there is none, with `most` messages per person."""
 
     name: str | None
     reason: Reason
@@ -229,7 +236,7 @@ def recommend(rows: Sequence[PlanRow], target: Target, *, most: float) -> Advice
     """Recommend the smallest error with at most `most` messages per person.
 
     If there are more possible values than people, most values are held by nobody. Then only protocols without false
-    positives are considered, unless there is no other. Plans and releases use this same rule.
+    positives are considered, unless there is no other.
     """
     possible = [row for row in rows if not row.problem]
     practical = [row for row in possible if row.messages <= most]
@@ -252,8 +259,8 @@ def recommend(rows: Sequence[PlanRow], target: Target, *, most: float) -> Advice
 def consider_fewer(advice: Advice, rows: Sequence[PlanRow]) -> bool:
     """Return whether `FEWER` may be better than the advice.
 
-    That is so if no protocol is recommended because of its messages, or if the recommended one sends many messages and
-    has false positives anyway.
+    That is so if no protocol is recommended because of its messages, or if the recommended one sends many and has false
+    positives anyway.
     """
     best = next((row for row in rows if row.name == advice.name), None)
     if best is None:
@@ -273,3 +280,131 @@ def or_fewer(advice: Advice, rows: Sequence[PlanRow], fewer: PlanRow, *, most: f
     ):
         return Advice(fewer.name, Reason.FEW_MESSAGES, most)
     return advice
+
+
+RANGES = Entry(
+    title="Ranges (ours)",
+    kind=Ranges,
+    summary="groups of neighbouring values; shows every range of values, and quantiles",
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class RangeRow(ShortRepr):
+    """The error and cost of one way to count ranges.
+
+    error         bound on the error of the number of people up to any value, for all values at once, with probability
+                  1 - beta; None if there are too few people
+    messages      expected number of messages per person; None for a curator, who is given the values
+    needed_users  the number of people that are needed, if there are too few
+    """
+
+    title: str
+    trust: TrustName = "shuffler"
+    branching: int | None = None
+    levels: int | None = None
+    error: float | None = None
+    messages: float | None = None
+    needed_users: int | None = None
+
+
+OURS, FEWER_MESSAGES, SUMS, CURATED = (
+    RANGES.title,
+    "Ranges, fewer messages",
+    "sums over a histogram",
+    "a curator's ranges",
+)
+
+
+def plan_ranges(
+    target: Target, *, beta: float = 0.05, most: float = PRACTICAL_MESSAGES, progress: Progress = quiet
+) -> list[RangeRow]:
+    """Return the error of the distribution function for a tree, sums over a histogram, and a curator's tree.
+
+    If the tree sends more than `most` messages per person, the best tree within the limit is added.
+    """
+    beta = failure_probability(beta)
+    rows = []
+    for done, title in enumerate((OURS, SUMS, CURATED)):
+        progress("comparing ranges", done / 3)
+        try:
+            made = _made_ranges(title, target)
+        except TooFewUsersError as error:
+            rows.append(RangeRow(title=title, needed_users=error.minimum_users))
+            continue
+        rows.append(_range_row(title, made, beta))
+        if title == OURS and made.messages_per_user.expected > most and (lower := _lower_ranges(made, target, most)):
+            rows.append(_range_row(FEWER_MESSAGES, lower, beta))
+    return rows
+
+
+def _made_ranges(title: str, target: Target) -> Ranges:
+    if title == SUMS:
+        return Ranges.for_target(target, branching=max(2, target.cells))
+    return Ranges.for_target(target, trust="curator" if title == CURATED else "shuffler")
+
+
+def _lower_ranges(ours: Ranges, target: Target, most: float) -> Ranges | None:
+    """The tree with the smallest error among those with at most `most` messages; each level needs at least one."""
+    made = []
+    for levels in range(2, min(math.floor(most), ours.tree.levels) + 1):
+        tree = Tree.with_levels(leaves=target.cells, levels=levels)
+        with suppress(TooFewUsersError):
+            made.append(Ranges.with_tree(tree, target, DummyHistogram.for_target))
+    few = [option for option in made if option.messages_per_user.expected <= most]
+    return min(few, key=lambda option: option.deviation, default=None)
+
+
+def _range_row(title: str, made: Ranges, beta: float) -> RangeRow:
+    curated = title == CURATED
+    return RangeRow(
+        title=title,
+        trust="curator" if curated else "shuffler",
+        branching=made.branching,
+        levels=made.tree.levels,
+        error=made.range_error(beta),
+        messages=None if curated else made.messages_per_user.expected,
+    )
+
+
+class RangeAdvice(NamedTuple):
+    """The recommended way to count ranges, None if there is none, and the ways to compare it with.
+
+    reason   why `best` is recommended, or why none is
+    most     the limit on messages per person
+    ours     the tree that `private_histogram(..., ranges=True)` uses, if it is possible
+    sums     sums over a histogram, if they are possible
+    curator  a curator's tree
+    """
+
+    best: RangeRow | None
+    reason: Reason
+    most: float
+    ours: RangeRow | None
+    sums: RangeRow | None
+    curator: RangeRow
+
+
+def advise_ranges(rows: Sequence[RangeRow], *, most: float = PRACTICAL_MESSAGES, held: bool = False) -> RangeAdvice:
+    """Recommend the way with the smallest error.
+
+    Where messages are sent, at most `most` of them per person are allowed. For `held`, that is local, data nothing is
+    sent, and the way is the one that `private_histogram(..., ranges=True)` uses.
+    """
+    possible = {row.title: row for row in rows if row.trust == "shuffler" and row.error is not None}
+    usable = [row for row in possible.values() if (row.title == OURS if held else _messages(row) <= most)]
+    best = min(usable, key=_error, default=None)  # the first of equal ones
+    if best is not None:
+        reason = Reason.SMALLEST_ERROR
+    else:
+        reason = Reason.TOO_MANY_MESSAGES if possible else Reason.TOO_FEW_USERS
+    curator = next(row for row in rows if row.title == CURATED)
+    return RangeAdvice(best, reason, most, possible.get(OURS), possible.get(SUMS), curator)
+
+
+def _error(row: RangeRow) -> float:
+    return math.inf if row.error is None else row.error
+
+
+def _messages(row: RangeRow) -> float:
+    return math.inf if row.messages is None else row.messages

@@ -1,7 +1,7 @@
 """`private_histogram`: a private histogram of local data.
 
-It is the result of a shuffled protocol. Either every message is made, shuffled and counted, or the counts of the
-shuffled messages are sampled from their exact distribution, which gives the same results with the same probabilities.
+Either every message is made, shuffled and counted, or the counts of the shuffled messages are sampled from their exact
+distribution, which gives the same results with the same probabilities.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 import inspect
 import warnings
 from collections.abc import Hashable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -26,13 +26,39 @@ from shuffledp.ledger import Ledger, Spending
 from shuffledp.progress import Progress, quiet
 from shuffledp.protocols.protocol import EngineName, EstimatorName, ReleaseName, TrustName
 from shuffledp.protocols.ranges import Ranges
-from shuffledp.release.choose import choose, curator_error, curator_range_error
-from shuffledp.release.evaluate import evaluate as evaluated
-from shuffledp.release.limits import cautions, mostly_missing, released_limit
-from shuffledp.release.notes import notes_on, question
-from shuffledp.release.ranges import check_alone, choose_ranges, in_units, needs_order
+from shuffledp.release.choose import (
+    PrivacySpec,
+    check_alone,
+    check_delta,
+    checked_shares,
+    choose,
+    choose_ranges,
+    curator_error,
+    curator_range_error,
+    in_units,
+    needs_order,
+)
+from shuffledp.release.notes import cautions, mostly_missing, notes_on, question, released_limit
 from shuffledp.release.release import Release
-from shuffledp.release.spec import Presentation, PrivacySpec, check_delta
+from shuffledp.release.simulate import evaluate as evaluated
+from shuffledp.validation import failure_probability
+
+
+@dataclass(frozen=True, kw_only=True)
+class Presentation:
+    """What a release shows."""
+
+    beta: float = 0.05
+    consistent: bool = False
+    ranges: bool = False
+    quantiles: Sequence[float] | None = None
+    evaluate: bool = False
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "beta", failure_probability(self.beta))
+        if self.quantiles is not None:
+            object.__setattr__(self, "quantiles", checked_shares(self.quantiles))
+            object.__setattr__(self, "ranges", True)
 
 
 def private_histogram(
@@ -107,13 +133,7 @@ def private_histogram(
     )
     check_delta(asked)
     if shown.ranges:
-        check_alone(
-            column,
-            protocol=protocol,
-            estimator=estimator,
-            values_per_person=values_per_person,
-            count_capped=count_capped,
-        )
+        check_alone(column, asked, values_per_person=values_per_person, count_capped=count_capped)
     spending = Spending(ledger)
     source = Source.of(
         data,
@@ -213,7 +233,7 @@ def _asked(options: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _asked_of_domain(people: People) -> dict[str, Any]:
-    """The domain: edges and periods, which are public, as text; for lists only their length."""
+    """Edges and periods, which are public, as text; for lists only their length."""
     if people.source.possible is None:
         return {}
     if len(people.source.possible) > 1:
@@ -232,7 +252,6 @@ def _in_text(possible: Possible | None) -> int | dict[str, str] | None:
 
 
 _UNSAID = ("data", "domain", "master", "ledger", "progress")
-"""Options that a release does not repeat: data and places."""
+"""Data and places, which a release does not repeat."""
 
 _USUAL = {name: option.default for name, option in inspect.signature(private_histogram).parameters.items()}
-"""The default values of the options of `private_histogram`."""

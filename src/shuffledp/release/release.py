@@ -3,31 +3,34 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, date, datetime
+from itertools import islice
 from pathlib import Path
 from typing import Any
+
+import numpy as np
 
 from shuffledp import __version__
 from shuffledp.accounting.curve import Curve, Guarantee
 from shuffledp.accounting.group_curve import GroupPrivacy as GroupPrivacy
 from shuffledp.accounting.group_curve import group_privacy
 from shuffledp.data.people import EVERYTHING, LONGEST_VALUE
-from shuffledp.errors import MissingExtraError
+from shuffledp.errors import LabelError, MissingExtraError, ParameterError
+from shuffledp.estimators.hashed_values import DecodedTally
 from shuffledp.formatting import ShortRepr, shown
 from shuffledp.histogram.estimate import Estimate, Row
 from shuffledp.ledger import Spent
 from shuffledp.protocols.protocol import HistogramProtocol
 from shuffledp.protocols.ranges import Ranges
+from shuffledp.protocols.shuffled.hashed import MOST_LOOKED_UP, HashedHistogram, check_looked_up
 from shuffledp.release.choose import CuratorError, is_smaller
-from shuffledp.release.evaluate import Evaluation
-from shuffledp.release.limits import Caution
-from shuffledp.release.lookup import look_up
-from shuffledp.release.notes import Note
+from shuffledp.release.notes import Caution, Note
 from shuffledp.release.serialize import from_text, to_text
+from shuffledp.release.simulate import Evaluation
 
 SEVERAL_ROWS = 3
-"""The number of rows of one person whose privacy is stated where the guarantee is per row."""
+"""Rows of one person whose privacy is stated where the guarantee is per row."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -149,13 +152,26 @@ class Release:
         return self.estimate.interval(label, simultaneous=simultaneous)
 
     def lookup(self, values: Iterable[Any], *, beta: float | None = None) -> Estimate:
-        """Estimate exactly these values, with narrower intervals that hold for all of them at once.
+        """Estimate exactly these values, each once, with narrower intervals that hold for all of them at once.
 
-        It needs a release of the protocol hashed. Choose the values without looking at their estimates: intervals of
-        the largest of many estimates fail more often. A value outside the domain is a LabelError. Nothing is spent:
-        this uses the published result only.
+        It needs a release of the protocol hashed. Of d values each may fail with probability beta / d, of a list of k
+        values with beta / k. Choose them without looking at their estimates: intervals of the largest of many estimates
+        fail more often. A value outside the domain is a LabelError. Nothing is spent: this uses the published result.
         """
-        return look_up(self, values, beta=beta)
+        estimate, protocol = self.estimate, self.protocol
+        if not isinstance(protocol, HashedHistogram) or len(estimate) != protocol.bins:
+            got = "any text" if estimate.detection is not None else self.title
+            raise ParameterError(
+                f"lookup needs a release of the protocol hashed with a domain, got {got}: interval(value) has the "
+                "interval of one value"
+            )
+        if estimate.adjusted:
+            raise ParameterError("lookup needs the estimates before they were adjusted: leave out consistent")
+        places = list(dict.fromkeys(_place(estimate, value) for value in _few_values(values)))
+        statistic = DecodedTally(np.array(places), protocol.estimator.supports_of(estimate.counts[places]))
+        beta = estimate.beta if beta is None else beta
+        found = protocol.looked_up(statistic, estimate.labels[places], beta=beta)
+        return replace(found, about=estimate.about, cap=estimate.cap, where=estimate.where)
 
     def top(self, limit: int | None = None) -> list[Row]:
         """The bins with the largest estimates, largest first."""
@@ -258,3 +274,22 @@ class Release:
     def to_json(self) -> str:
         """Format everything about the release as one JSON object, which `from_json` reads."""
         return to_text(self)
+
+
+def _few_values(values: Iterable[Any]) -> list[Any]:
+    """The values as a list; stop before a list that is too long fills the memory."""
+    if isinstance(values, str | bytes) or not isinstance(values, Iterable):
+        raise ParameterError(f"values must be a list of values, got one {type(values).__name__}")
+    found = list(islice(values, MOST_LOOKED_UP + 1))
+    check_looked_up(len(found))
+    return found
+
+
+def _place(estimate: Estimate, value: Any) -> int:
+    try:
+        at = estimate.find(value)
+    except LabelError as error:
+        raise LabelError(f"{shown(value)} cannot be looked up: {error}") from None
+    if at is None:
+        raise LabelError(f"label must be a value of the domain, got {shown(value)}")
+    return at

@@ -1,13 +1,4 @@
-"""Write a release as a JSON object, and read it back.
-
-The estimate, its intervals, the guarantee and the protocol come back; the curve is computed again from the protocol's
-parameters. Notes and warnings come back as the sentences that were written. Three things do not come back:
-
-- the list of a domain, unless every value is reported or there are several columns: a label that was not reported has
-  the estimate 0, even if it was never possible;
-- the type of labels that JSON does not know, except dates, times and decimal numbers: they come back as text;
-- the true counts of an evaluation, which are not written.
-"""
+"""Write a release as a JSON object, and read it back; `Release.from_json` says what does not come back."""
 
 from __future__ import annotations
 
@@ -38,14 +29,14 @@ from shuffledp.protocols.catalogue import from_record, to_record
 from shuffledp.protocols.guarantee import kept
 from shuffledp.protocols.protocol import HistogramProtocol
 from shuffledp.protocols.ranges import Ranges, ranges_of
-from shuffledp.release.evaluate import Evaluation, UncappedErrors
-from shuffledp.release.ranges import checked_shares
+from shuffledp.release.choose import checked_shares
+from shuffledp.release.simulate import Evaluation, UncappedErrors
 
 if TYPE_CHECKING:
     from shuffledp.release.release import Release
 
 FORMAT = 1
-"""The version of the JSON object; it grows with every incompatible change."""
+"""It grows with every incompatible change."""
 
 _LABELS: Mapping[str, Callable[[str], Any]] = {
     "date": date.fromisoformat,
@@ -61,7 +52,7 @@ _LABELS: Mapping[str, Callable[[str], Any]] = {
 
 
 def about(release: Release) -> dict[str, Any]:
-    """Everything except the histogram itself, as plain values; notes and warnings are sentences."""
+    """Everything except the histogram itself, as plain values."""
     from shuffledp.explain.protocols import joined
     from shuffledp.explain.release import note_sentences, story, warning_sentences
 
@@ -124,7 +115,6 @@ def from_text(source: str | Path) -> Release:
 
 
 def _object(source: str | Path) -> dict[str, Any]:
-    """Parse the JSON object of a release and check that it is one."""
     if not isinstance(source, str | Path):
         raise DataError(f"the text or the name of a JSON file is needed, got {type(source).__name__}")
     if Path(str(source)[-_LONGEST_ENDING:]).suffix == ".parquet":
@@ -145,7 +135,6 @@ def _object(source: str | Path) -> dict[str, Any]:
 
 
 def _checked(stored: Any, file: str = "this") -> dict[str, Any]:
-    """Refuse anything but a release of this format."""
     if not isinstance(stored, dict) or "shuffledp_release" not in stored:
         raise DataError(f"{file} is JSON, but not a release as Release.to_json writes it")
     if stored["shuffledp_release"] != FORMAT:
@@ -158,11 +147,11 @@ def _checked(stored: Any, file: str = "this") -> dict[str, Any]:
 
 
 _LONGEST_ENDING = 20
-"""Characters of a source that can be the ending of a file name; the rest may be a long text."""
+"""Characters that can be the ending of a file name; the rest may be a long text."""
 
 
 def _from_parquet(path: Path) -> dict[str, Any]:
-    """The object of a release in a Parquet file: its metadata, and its rows as the histogram."""
+    """The metadata, and the rows as the histogram."""
     try:
         import pyarrow
         import pyarrow.parquet
@@ -244,14 +233,13 @@ def _estimate(stored: dict[str, Any], protocol: HistogramProtocol) -> Estimate:
 
 
 def _cap(stored: dict[str, Any]) -> Cap | None:
-    """The contribution cap; a release that does not name it repeats at least whether there were users."""
+    """A release that does not name the contribution cap repeats at least whether there were users."""
     asked = stored["asked"]
     values = stored.get("cap", asked.get("values_per_person", 1) if "user" in asked else None)
     return None if values is None else Cap(values=int(values), counted=stored.get("more_than_cap") is not None)
 
 
 def _detection(stored: dict[str, Any] | None) -> Detection | None:
-    """How the values were selected; None if they were not."""
     if stored is None:
         return None
     longest = stored["longest"]
@@ -294,7 +282,6 @@ def _places(labels: list[Any], domain: Domain, *, padding_bins: int) -> NDArray[
 
 
 def _in_order(stored: dict[str, Any], ranges: Ranges, estimate: Estimate) -> OrderedEstimate:
-    """An estimate of ordered values with the band that was published."""
     edges = None if stored["edges"] is None else [_label(edge) for edge in stored["edges"]]
     return replace(
         ranges.in_order(estimate, edges=edges, ordered=int(stored["ordered"])),
@@ -327,7 +314,7 @@ _STORED_NAMES = {"false_positives": "phantoms"}
 
 
 def evaluation_dict(evaluation: Evaluation) -> dict[str, Any]:
-    """An evaluation as plain values, by the names that JSON has for them."""
+    """An evaluation by the names that JSON has for its fields."""
     return {_STORED_NAMES.get(name, name): value for name, value in plain(evaluation).items()}
 
 

@@ -1,12 +1,14 @@
-"""Simulate many seeded releases of the same data and compare them with the truth. Nothing here is private.
+"""The true errors of one estimate, and of many seeded releases of the same data. Nothing here is private.
 
-`simulate` covers single values and, with `ranges`, the distribution function.
+Under a contribution cap there are two truths. Intervals cover the capped counts; the uncapped counts are the numbers of
+people who have each value. Of the error against the second, uncapped - capped comes from the cap, and estimate - capped
+from the noise.
 """
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Hashable, Iterable, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -14,22 +16,129 @@ from numpy.typing import NDArray
 
 from shuffledp.data.bins import PossibleValues
 from shuffledp.data.files import FormatName
-from shuffledp.data.people import People, places
+from shuffledp.data.people import People, TrueCounts, places
 from shuffledp.data.source import Source
 from shuffledp.errors import ParameterError
 from shuffledp.formatting import ShortRepr, readable
+from shuffledp.histogram.estimate import Estimate
 from shuffledp.histogram.facts import Cap
 from shuffledp.progress import Progress, quiet
 from shuffledp.protocols.protocol import EstimatorName, ReleaseName, TrustName
 from shuffledp.protocols.ranges import Ranges
-from shuffledp.release.choose import choose
-from shuffledp.release.evaluate import Evaluation, evaluate
-from shuffledp.release.ranges import RANGES, check_alone, choose_ranges
-from shuffledp.release.spec import Presentation, PrivacySpec, check_delta
+from shuffledp.release.choose import PrivacySpec, check_alone, check_delta, choose, choose_ranges
+from shuffledp.release.plan_rows import RANGES
 from shuffledp.validation import failure_probability, whole
 
+
+@dataclass(frozen=True, kw_only=True)
+class UncappedErrors:
+    """The errors of the values of one estimate against the numbers of people who have them, without the cap.
+
+    Of `shown` values, `covered` have a simultaneous interval that holds the uncapped count. `largest_error` is over all
+    values, shown or not; at that value, the cap leaves out `cap_error` people, and the estimate exceeds the capped
+    count by `noise_error`. `true_counts` are the uncapped counts of the reported bins.
+    """
+
+    shown: int
+    covered: int
+    largest_error: float
+    cap_error: int
+    noise_error: float
+    true_counts: NDArray[np.int64] = field(repr=False, compare=False)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Evaluation:
+    """The true errors of one estimate.
+
+    `covered` says whether all simultaneous intervals hold their true counts; `per_bin_coverage` is the share of the
+    compared bins whose own interval does. Under a contribution cap these, the `largest_error` and the `true_counts` of
+    the reported bins are about the capped counts, and `uncapped` is about all values that people have. `found` of the
+    `occupied` values, which somebody has, are shown. `false_positives` are shown values that nobody has.
+    """
+
+    largest_error: float
+    covered: bool
+    per_bin_coverage: float
+    occupied: int
+    found: int
+    false_positives: int
+    true_counts: NDArray[np.int64] = field(repr=False, compare=False)
+    uncapped: UncappedErrors | None = None
+
+
+def evaluate(estimate: Estimate, truth: Iterable[TrueCounts]) -> Evaluation:
+    """Compare an estimate with the true counts of at least all occupied bins."""
+    largest, covered, held, compared, occupied = 0.0, True, 0, 0, 0
+    capped, everybody = np.zeros(len(estimate), dtype=np.int64), np.zeros(len(estimate), dtype=np.int64)
+    values = np.ones(len(estimate), dtype=np.bool_)
+    worst: tuple[float, int, float] | None = None
+    for part in truth:
+        seen, people = part.at >= 0, part.people
+        has = people if part.uncapped is None else part.uncapped
+        capped[part.at[seen]], everybody[part.at[seen]] = people[seen], has[seen]
+        estimated = np.where(seen, _at(estimate.counts, part.at), 0.0)
+        inside, inside_all = (
+            np.where(
+                seen,
+                (_at(bounds.low, part.at) <= people) & (people <= _at(bounds.high, part.at)),
+                people <= bounds.unreported_high,
+            )
+            for bounds in (estimate.per_bin, estimate.simultaneous)
+        )
+        largest = max(largest, float(np.abs(estimated - people).max(initial=0.0)))
+        covered = covered and bool(inside_all.all())
+        held, compared = held + int(inside.sum()), compared + people.size
+        values[part.at[seen]] = part.values
+        occupied += int((has > 0).sum()) if part.values else 0
+        if part.uncapped is not None:
+            worst = _worse(worst, estimated, people, has)
+    low, high = estimate.simultaneous.low, estimate.simultaneous.high
+    return Evaluation(
+        largest_error=largest,
+        covered=covered,
+        per_bin_coverage=held / max(compared, 1),
+        occupied=occupied,
+        found=int((values & (everybody > 0)).sum()),
+        false_positives=int((values & (everybody == 0)).sum()),
+        true_counts=capped,
+        uncapped=None
+        if worst is None
+        else UncappedErrors(
+            shown=int(values.sum()),
+            covered=int((values & (low <= everybody) & (everybody <= high)).sum()),
+            largest_error=worst[0],
+            cap_error=worst[1],
+            noise_error=worst[2],
+            true_counts=everybody,
+        ),
+    )
+
+
+def _worse(
+    worst: tuple[float, int, float] | None,
+    estimated: NDArray[np.float64],
+    capped: NDArray[np.int64],
+    everybody: NDArray[np.int64],
+) -> tuple[float, int, float]:
+    """The largest error against the uncapped counts so far, and its parts from the cap and from the noise."""
+    worst = worst or (0.0, 0, 0.0)
+    if not everybody.size:
+        return worst
+    errors = np.abs(estimated - everybody)
+    at = int(errors.argmax())
+    if errors[at] <= worst[0]:
+        return worst
+    return float(errors[at]), int(everybody[at] - capped[at]), float(estimated[at] - capped[at])
+
+
+def _at(values: NDArray[Any], at: NDArray[np.int64]) -> NDArray[Any]:
+    """Values at positions; any value for the position -1."""
+    return values[np.maximum(at, 0)] if values.size else np.zeros(at.size, dtype=values.dtype)
+
+
 MOST_TRIALS = 10**6
-"""The most releases of a simulation; quantiles are exact enough with far fewer."""
+"""Quantiles are exact enough with far fewer."""
 
 _SHARES = {"smallest": 0.0, "median": 0.5, "90 %": 0.9, "95 %": 0.95, "99 %": 0.99, "largest": 1.0}
 
@@ -50,7 +159,7 @@ def error_quantiles(largest_errors: Sequence[float]) -> dict[str, float]:
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class RangeSimulation(ShortRepr):
-    """The largest errors of the distribution function over many releases of the same data. Not private.
+    """The largest errors of the distribution function over many releases of the same data.
 
     `held` counts the trials in which the band contained the truth everywhere; under a `cap`, that of the capped counts.
     """
@@ -69,7 +178,7 @@ class RangeSimulation(ShortRepr):
 
     @property
     def covered(self) -> float:
-        """The share of trials in which the band contained the truth everywhere; guaranteed to be at least 1 - beta."""
+        """The share of such trials; guaranteed to be at least 1 - beta."""
         return self.held / len(self.largest_errors)
 
     def error_quantiles(self) -> dict[str, float]:
@@ -77,7 +186,6 @@ class RangeSimulation(ShortRepr):
         return error_quantiles(self.largest_errors)
 
     def __str__(self) -> str:
-        """Return the errors of the releases in a few lines."""
         from shuffledp.explain.plan import simulation_text
 
         return simulation_text(self)
@@ -117,10 +225,7 @@ def simulate_ranges(
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Simulation(ShortRepr):
-    """Many releases of the same data, each compared with the truth. Not private.
-
-    Under a `cap`, the truth of intervals and errors are the capped counts; `trials` also have the others.
-    """
+    """Many releases of the same data, each compared with the truth."""
 
     title: str
     people: int
@@ -146,7 +251,6 @@ class Simulation(ShortRepr):
         return error_quantiles([trial.largest_error for trial in self.trials])
 
     def __str__(self) -> str:
-        """Return the errors of the releases in a few lines."""
         from shuffledp.explain.plan import simulation_text
 
         return simulation_text(self)
@@ -184,16 +288,10 @@ def simulate(
     # all parameters are checked before anything is read
     asked = PrivacySpec(epsilon=epsilon, delta=delta, trust=trust, protocol=protocol, estimator=estimator)
     check_delta(asked)
-    shown = Presentation(beta=beta, ranges=ranges)
+    beta = failure_probability(beta)
     trials, rng = checked_trials(trials), np.random.default_rng(whole("seed", seed, minimum=0))
-    if shown.ranges:
-        check_alone(
-            column,
-            protocol=protocol,
-            estimator=estimator,
-            values_per_person=values_per_person,
-            count_capped=count_capped,
-        )
+    if ranges:
+        check_alone(column, asked, values_per_person=values_per_person, count_capped=count_capped)
     source = Source.of(
         data,
         column=column,
@@ -211,17 +309,17 @@ def simulate(
     with People(source, progress=progress, rng=rng) as people:
         users, truth, parts = people.number(count=True), people.numbered(), people.numbered_truth()
     target = asked.target(people, users=users)
-    if shown.ranges:
+    if ranges:
         protocol_of_ranges = choose_ranges(target, listed=people.listed, trust=asked.trust, progress=progress).protocol
         assert isinstance(protocol_of_ranges, Ranges)
         counts = truth.dense(bins=protocol_of_ranges.bins).counts
-        found = simulate_ranges(protocol_of_ranges, counts, trials=trials, rng=rng, beta=shown.beta, progress=progress)
+        found = simulate_ranges(protocol_of_ranges, counts, trials=trials, rng=rng, beta=beta, progress=progress)
         return replace(found, cap=source.cap)
-    chosen = choose(target, asked, beta=shown.beta, listed=people.listed, progress=progress)
+    chosen = choose(target, asked, beta=beta, listed=people.listed, progress=progress)
     evaluations = []
     for trial in range(trials):
         tossed = chosen.protocol.fresh(rng)
-        estimate = tossed.estimate(tossed.sample_tally(truth, rng=rng), beta=shown.beta, reports=tossed.users)
+        estimate = tossed.estimate(tossed.sample_tally(truth, rng=rng), beta=beta, reports=tossed.users)
         evaluations.append(evaluate(estimate, [replace(one, at=places(estimate.symbols, one.at)) for one in parts]))
         progress("simulating", (trial + 1) / trials)
     return Simulation(
@@ -230,8 +328,8 @@ def simulate(
         bins=people.values.size,
         epsilon=asked.epsilon,
         delta=asked.delta,
-        beta=shown.beta,
-        predicted_error=chosen.protocol.error(shown.beta).simultaneous,
+        beta=beta,
+        predicted_error=chosen.protocol.error(beta).simultaneous,
         trials=tuple(evaluations),
         cap=source.cap,
     )

@@ -13,23 +13,27 @@ an interval does not change when a round is added. docs/proofs/intervals.md has 
 
 from __future__ import annotations
 
+import json
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import date, datetime
+from decimal import Decimal
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from shuffledp import __version__
 from shuffledp.accounting.rounds import MOST_ROUNDS
 from shuffledp.errors import LabelError, ParameterError
 from shuffledp.formatting import ShortRepr, shown
+from shuffledp.histogram.export import csv_cell, harmless
 from shuffledp.histogram.labels import NotAValue
+from shuffledp.jsonable import label_with_kind, plain, plain_label
 from shuffledp.release.release import Release
-from shuffledp.release.trend_changes import Changes, Difference, Measure, decimal_share
-from shuffledp.release.trend_quantiles import QuantileTrend, quantile_trends
+from shuffledp.release.trend_changes import Changes, Difference, Measure, QuantileTrend, decimal_share, quantile_trends
 from shuffledp.release.trend_rounds import (
     Numbers,
     Risks,
@@ -42,6 +46,23 @@ from shuffledp.release.trend_rounds import (
     numbered,
 )
 from shuffledp.validation import failure_probability, whole
+
+FORMAT = 1
+"""It grows with every incompatible change."""
+
+MOST_VALUES, MOST_ROWS = 1000, 50_000
+"""Values in a file, the most frequent of the latest round, and values times rounds. The intervals hold for all values,
+so the choice costs nothing."""
+
+_LEVELS = ("count", "low", "high", "share", "share_low", "share_high")
+_CHANGES = ("low", "high", "share_low", "share_high", "verdict")
+_COLUMNS = [
+    *("label", "round", "when", "people"),
+    *_LEVELS,
+    *(f"since_previous_{name}" for name in _CHANGES),
+    *(f"since_first_{name}" for name in _CHANGES),
+    *("measure", "beta", "planned_rounds"),
+]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -218,7 +239,6 @@ class Trend(ShortRepr):
         return {}
 
     def _between(self, one: int, other: int) -> Changes:
-        """The changes of all values between the rounds at two places."""
         if (one, other) not in self._known_changes:
             risk = self.risks.each_pair
             self._known_changes[one, other] = Changes.of(
@@ -227,28 +247,63 @@ class Trend(ShortRepr):
         return self._known_changes[one, other]
 
     def __str__(self) -> str:
-        """Format the changes as text."""
         from shuffledp.explain.trend import text
 
         return text(self)
 
     def to_dict(self) -> dict[str, Any]:
-        """Everything about the trend as plain Python values."""
-        from shuffledp.release.trend_files import to_dict
-
-        return to_dict(self)
+        """Everything about the trend as plain Python values, as docs/reference/results.md describes them."""
+        listed, everything = _listed(self), len(self.labels)
+        trend = self.only(listed)
+        return {
+            "shuffledp_trend": FORMAT,
+            "shuffledp_version": __version__,
+            "question": trend.question,
+            "planned_rounds": trend.planned,
+            "beta": trend.beta,
+            "asked_beta": trend.asked_beta,
+            "measure": trend.measure.value,
+            "rounds": [
+                {
+                    "number": each.number,
+                    "when": str(each.when),
+                    "people": each.people,
+                    "beta": each.beta,
+                    "as_planned": each.as_planned,
+                    "unreported_high": each.estimate.simultaneous.unreported_high,
+                    "guarantee": plain(each.estimate.guarantee),
+                }
+                for each in trend.rounds
+            ],
+            "values": [
+                {**label_with_kind(label), "levels": [_level(one) for one in trend.levels(label)]} for label in listed
+            ],
+            "values_left_out": everything - len(listed),
+            "differences": [_difference(one) for label in listed for one in _reported(trend, label)],
+            "quantiles": [_quantile(each) for each in trend.quantiles],
+        }
 
     def to_json(self) -> str:
         """Format everything about the trend as one JSON object."""
-        from shuffledp.release.trend_files import to_json
-
-        return to_json(self)
+        return json.dumps(self.to_dict(), allow_nan=False)
 
     def to_csv(self, *, raw: bool = False) -> str:
         """Format a row for each value and round as CSV text; `raw` leaves labels unchanged (`Estimate.to_csv`)."""
-        from shuffledp.release.trend_files import to_csv
-
-        return to_csv(self, raw=raw)
+        rows, trend = [_COLUMNS], self.only(_listed(self))
+        for label in trend.labels:
+            text = plain_label(label) if raw else harmless(plain_label(label))
+            steps, so_far = [None, *trend.steps(label)], [None, *trend.since_first(label)]
+            for at, (each, level) in enumerate(zip(trend.rounds, trend.levels(label), strict=True)):
+                when = str(each.when)
+                cells = [
+                    *(text, each.number, when if raw else harmless(when), each.people),
+                    *_values(level, _LEVELS),
+                    *_values(steps[at], _CHANGES),
+                    *_values(so_far[at], _CHANGES),
+                    *(trend.measure.value, trend.beta, trend.planned),
+                ]
+                rows.append(list(map(csv_cell, cells)))
+        return "\n".join(",".join(row) for row in rows) + "\n"
 
     def to_html(self) -> str:
         """The report: a self-contained page without scripts, for any screen and for paper."""
@@ -261,3 +316,46 @@ class Trend(ShortRepr):
         from shuffledp.explain.trend_page import save
 
         return save(self, Path(path), overwrite=overwrite)
+
+
+def _values(found: Level | Difference | None, names: Sequence[str]) -> list[Any]:
+    return [None if found is None else getattr(found, name) for name in names]
+
+
+def _listed(trend: Trend) -> list[Any]:
+    """In the order of the trend, the most frequent values if there are many."""
+    kept = set(trend.top(max(1, min(MOST_VALUES, MOST_ROWS // len(trend.rounds)))))
+    return [label for label in trend.labels if label in kept]
+
+
+def _level(level: Level | None) -> dict[str, Any] | None:
+    return None if level is None else {name: getattr(level, name) for name in ("round", *_LEVELS)}
+
+
+def _reported(trend: Trend, label: Any) -> list[Difference]:
+    """The changes from each round to the next, and from the first to the last if there are more than two rounds."""
+    found = trend.steps(label)
+    if len(trend.rounds) > 2:
+        found.append(trend.difference(label))
+    return [each for each in found if each is not None]
+
+
+def _difference(found: Difference) -> dict[str, Any]:
+    names = ("since", "until", "low", "high", "share_low", "share_high", "verdict", "exact")
+    return {**label_with_kind(found.label), **{name: getattr(found, name) for name in names}}
+
+
+def _quantile(found: QuantileTrend) -> dict[str, Any]:
+    ends = [
+        {"round": number, **{name: _number(getattr(each, name)) for name in ("value", "low", "high")}}
+        for number, each in zip(found.numbers, found.values, strict=True)
+    ]
+    pairs = list(zip(found.numbers, found.numbers[1:], strict=False))
+    if len(found.numbers) > 2:
+        pairs.append((found.numbers[0], found.numbers[-1]))
+    differences = [plain(found.difference(since=since, until=until)) for since, until in pairs]
+    return {"share": found.share, "levels": ends, "differences": differences}
+
+
+def _number(end: Any) -> Any:
+    return float(end) if isinstance(end, Decimal) else plain_label(end)

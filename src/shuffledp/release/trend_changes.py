@@ -1,7 +1,8 @@
-"""The changes of all values between two rounds, with intervals that hold at once.
+"""The changes of all values and quantiles between two rounds, with intervals that hold at once.
 
 The difference of two joint intervals is always valid. Where the errors of both rounds have known distributions, it is
-intersected with the interval from the exact distribution of their difference (estimators/differences.py).
+intersected with the interval from the exact distribution of their difference (estimators/differences.py). The intervals
+of a quantile follow from the band of the distribution function of its round.
 """
 
 from __future__ import annotations
@@ -9,6 +10,8 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from datetime import datetime
+from decimal import Decimal
 from enum import StrEnum
 from typing import Any
 
@@ -18,8 +21,18 @@ from numpy.typing import NDArray
 from shuffledp.estimators.base import AdditiveNoise
 from shuffledp.estimators.differences import ErrorDifference, difference_range
 from shuffledp.formatting import ShortRepr
-from shuffledp.release.trend_quantiles import Verdict
+from shuffledp.histogram.distribution import Quantile
+from shuffledp.histogram.estimate import Estimate
+from shuffledp.histogram.ordered_estimate import OrderedEstimate
 from shuffledp.release.trend_rounds import Numbers, RoundEstimate, bins_at_risk
+
+
+class Verdict(StrEnum):
+    """Whether a number changed between two rounds: its interval is above 0, below 0, or contains 0."""
+
+    UP = "up"
+    DOWN = "down"
+    NO_EVIDENCE = "no-evidence"
 
 
 class Measure(StrEnum):
@@ -159,7 +172,7 @@ def _verdict(low: float, high: float) -> Verdict:
 
 
 _DIGITS = 12
-"""Decimal digits of a bound on a share, far more than the noise leaves; rounded to the safe side."""
+"""Of a bound on a share, far more than the noise leaves."""
 
 
 def decimal_share(number: int, people: int, *, up: bool) -> float:
@@ -177,3 +190,81 @@ def _outwards(low: NDArray[Any], high: NDArray[Any]) -> tuple[NDArray[np.float64
 
 _FEW_ULPS = 1e-14
 """Absolute: a few operations with numbers up to 1, each off by at most 1.1e-16."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class QuantileDifference:
+    """The change of a quantile from round `since` to round `until`.
+
+    `low` and `high` bound it where values are numbers; None where a bound is open or values are not numbers.
+    """
+
+    share: float
+    since: int
+    until: int
+    low: float | None
+    high: float | None
+    verdict: Verdict
+
+
+@dataclass(frozen=True, kw_only=True)
+class QuantileTrend:
+    """The value that a `share` of the people do not exceed, in each round; `numbers` are the numbers of the rounds."""
+
+    share: float
+    numbers: tuple[int, ...]
+    values: tuple[Quantile, ...]
+    order: tuple[Any, ...] = ()
+
+    def difference(self, *, since: int | None = None, until: int | None = None) -> QuantileDifference:
+        """The change between two rounds, by default the first and the last."""
+        since = self.numbers[0] if since is None else since
+        until = self.numbers[-1] if until is None else until
+        one, other = (self.values[self.numbers.index(number)] for number in (since, until))
+        verdict = Verdict.NO_EVIDENCE
+        if self._certainly_below(one, other):
+            verdict = Verdict.UP
+        elif self._certainly_below(other, one):
+            verdict = Verdict.DOWN
+        return QuantileDifference(
+            share=self.share,
+            since=since,
+            until=until,
+            low=_apart(one.high, other.low),
+            high=_apart(one.low, other.high),
+            verdict=verdict,
+        )
+
+    def _certainly_below(self, one: Quantile, other: Quantile) -> bool:
+        """Whether the first quantile is smaller: it is below its `high`, or one of the labels up to it."""
+        if one.edged:
+            return one.high is not None and other.low is not None and bool(one.high <= other.low)
+        return self.order.index(one.high) < self.order.index(other.low)
+
+
+def quantile_trends(rounds: Sequence[tuple[int, Estimate]]) -> tuple[QuantileTrend, ...]:
+    """The quantiles of rounds of ordered values with the same edges, for the shares of the latest; else none."""
+    ordered = [(number, estimate) for number, estimate in rounds if isinstance(estimate, OrderedEstimate)]
+    if not ordered or len(ordered) < len(rounds) or len({_values(estimate) for _, estimate in ordered}) > 1:
+        return ()
+    return tuple(
+        QuantileTrend(
+            share=share,
+            numbers=tuple(number for number, _ in ordered),
+            values=tuple(estimate.quantile(share) for _, estimate in ordered),
+            order=_values(ordered[0][1]),
+        )
+        for share in ordered[-1][1].shares
+    )
+
+
+def _values(estimate: OrderedEstimate) -> tuple[Any, ...]:
+    return tuple(estimate.distribution().labels.tolist())
+
+
+def _apart(one: Any, other: Any) -> float | None:
+    """The difference of two numbers; None for an open end, and for dates and texts."""
+    numbers = (int, float, Decimal)
+    if not isinstance(one, numbers) or not isinstance(other, numbers) or isinstance(one, datetime):
+        return None
+    return float(Decimal(str(other)) - Decimal(str(one)))

@@ -25,8 +25,8 @@ from shuffledp.protocols.ranges import ranges_of
 from shuffledp.release.release import Release
 
 _DIFFERENCES = 0.5
-"""The share of beta for exact differences, where there are any. Widths grow with the logarithm of a share, so another
-one would change them little."""
+"""The share of beta for exact differences. Widths grow with the logarithm of a share, so another one would change them
+little."""
 
 
 class Round(NamedTuple):

@@ -16,7 +16,7 @@ from shuffledp.collect.store.tallies import from_bytes, to_bytes
 from shuffledp.errors import DataError
 from shuffledp.histogram.ordered_estimate import SHARES, OrderedEstimate
 from shuffledp.protocols.ranges import Ranges
-from shuffledp.release.hidden import Blocklist, hide
+from shuffledp.release.free_text import Blocklist, hide
 from shuffledp.release.release import Release
 from tests.collect.releases import rendered_release
 from tests.collect.tasks import small_task

@@ -19,9 +19,8 @@ from shuffledp.collect.store import open_tally_store
 from shuffledp.collect.store.tallies import to_bytes
 from shuffledp.collect.task import AnswerChoices, AnswerEdges, AnswerRange, Place, Servers
 from shuffledp.collect.task.new_task import new_series
-from shuffledp.release.hidden import Blocklist
-from shuffledp.release.trend_changes import Measure
-from shuffledp.release.trend_quantiles import Verdict
+from shuffledp.release.free_text import Blocklist
+from shuffledp.release.trend_changes import Measure, Verdict
 from shuffledp.release.trend_rounds import Risks
 from tests.collect.analyzer.rounds import COUNTS, add_batch, store_with_rounds
 from tests.collect.analyzer.texts import HOSTILE, PLAIN, SCRIPT, tally_of

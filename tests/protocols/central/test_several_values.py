@@ -12,8 +12,8 @@ from scipy.stats import binom
 
 from shuffledp.errors import DataError, ParameterError
 from shuffledp.histogram.domain import Domain
+from shuffledp.paper.divergence import exponential_above
 from shuffledp.paper.finite_randomizer import exact_delta
-from shuffledp.paper.pairs import exponential_above
 from shuffledp.paper.protocol_checks import count_distributions
 from shuffledp.protocols import LaplaceHistogram, StabilityHistogram, Target
 from shuffledp.protocols.catalogue import from_record, to_record

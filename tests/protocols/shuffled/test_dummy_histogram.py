@@ -9,7 +9,8 @@ from scipy.stats import binom, poisson
 
 from shuffledp import DataError, DummyHistogram, Histogram, ParameterError, TooFewUsersError, run, shuffle
 from shuffledp.noise import Binomial
-from shuffledp.paper.finite_randomizer import exact_delta, shuffled_distribution
+from shuffledp.paper.finite_randomizer import exact_delta
+from tests.oracles.exact import shuffled_distribution
 from tests.oracles.goodness import assert_distribution, assert_not_distribution
 
 COMMON = {"users": 1000, "bins": 50, "epsilon": 1, "delta": 1e-6}

@@ -13,10 +13,11 @@ from scipy.stats import binom
 from shuffledp import DataError, DummyHistogram, ParameterError, TooFewUsersError, run, shuffle
 from shuffledp.accounting.support_curve import SupportCurve
 from shuffledp.estimators.supports import ChanceSupports
-from shuffledp.paper.finite_randomizer import exact_delta, shuffled_distribution, worst_delta
+from shuffledp.paper.finite_randomizer import exact_delta
 from shuffledp.protocols import PrivateCoinHistogram
 from shuffledp.protocols.shuffled import parities as parity_decoding
 from shuffledp.protocols.shuffled import parities as parity_sampling
+from tests.oracles.exact import shuffled_distribution, worst_delta
 from tests.oracles.goodness import FALSE_FAILURE_RATE, assert_distribution, assert_not_distribution, p_value
 
 COMMON = {"users": 1000, "bins": 50, "epsilon": 1, "delta": 1e-6}

@@ -11,9 +11,9 @@ from shuffledp import Domain, run
 from shuffledp.accounting.curve import PrivacyCurve, Shift
 from shuffledp.errors import DataError, ParameterError, TooFewUsersError
 from shuffledp.noise import Binomial
-from shuffledp.paper.finite_randomizer import worst_delta
 from shuffledp.protocols import PublicCoinHistogram
 from tests.accounting.test_amplification import exact_exp
+from tests.oracles.exact import worst_delta
 from tests.oracles.goodness import assert_distribution, assert_not_distribution
 
 WISH = {"epsilon": 1.0, "delta": 1e-6}

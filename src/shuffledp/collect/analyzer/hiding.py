@@ -14,7 +14,7 @@ from dataclasses import replace
 from shuffledp.collect.server.cache import BoundedCache
 from shuffledp.collect.store import KeptRelease, TallyStore
 from shuffledp.errors import ShuffledpError
-from shuffledp.release.hidden import Blocklist, hide
+from shuffledp.release.free_text import Blocklist, hide
 from shuffledp.release.release import Release
 
 _MOST_BYTES = 2**23

@@ -32,10 +32,10 @@ from shuffledp.protocols.free_text import FreeText
 from shuffledp.protocols.protocol import HistogramProtocol
 from shuffledp.protocols.shuffled.hashed import HashedHistogram
 from shuffledp.protocols.shuffled_histogram import chance_of_more
-from shuffledp.release.limits import released_error, released_limit
-from shuffledp.release.ranges import RANGES, in_units
+from shuffledp.release.choose import in_units
+from shuffledp.release.notes import released_error, released_limit, standing_out
+from shuffledp.release.plan_rows import RANGES
 from shuffledp.release.release import Release
-from shuffledp.release.selected import standing_out
 
 
 def release_of(

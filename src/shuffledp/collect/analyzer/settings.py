@@ -32,7 +32,7 @@ from shuffledp.collect.task import AnswersElsewhere, Series, Task
 from shuffledp.collect.web.sessions import Sessions
 from shuffledp.errors import DataError, ParameterError
 from shuffledp.ledger import Ledger
-from shuffledp.release.hidden import Blocklist
+from shuffledp.release.free_text import Blocklist
 
 LOOKS_EVERY = 0.5
 """Seconds between looks for batches that are ready upstream: counting one takes far longer."""

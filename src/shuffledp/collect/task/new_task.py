@@ -44,8 +44,7 @@ from shuffledp.protocols.shuffled.hashed import HashedHistogram
 from shuffledp.protocols.shuffled.hashed_noise import DUMMIES
 from shuffledp.protocols.shuffled_histogram import ShuffledHistogram, most_messages
 from shuffledp.protocols.target import Target
-from shuffledp.release.choose import choose
-from shuffledp.release.spec import PrivacySpec
+from shuffledp.release.choose import PrivacySpec, choose
 from shuffledp.validation import target_delta, target_epsilon, whole
 
 POISSON = "dummy-poisson"

@@ -18,7 +18,7 @@ from shuffledp.collect.store.tallies import to_bytes
 from shuffledp.collect.task.follow_up import LONGEST_LOOKUP
 from shuffledp.errors import DataError
 from shuffledp.protocols.free_text import FreeText
-from shuffledp.release.hidden import Blocklist
+from shuffledp.release.free_text import Blocklist
 
 PEOPLE = dict.fromkeys((*HOSTILE, "news.test/sport"), 80) | {None: 40}
 
