@@ -8,7 +8,7 @@ from types import SimpleNamespace
 import httpx
 import pytest
 
-from shuffledp.cli.deploy_output import task_command
+from shuffledp.cli.deploy import task_command
 from shuffledp.collect.deployment.parties import Chain, read_party
 from shuffledp.collect.task import Place
 from tests.cli.commands import command

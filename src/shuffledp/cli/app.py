@@ -19,21 +19,16 @@ from shuffledp.cli import (
     deploy,
     keys,
     plan,
+    releases,
     research,
     send,
-    separate,
-    series,
     servers,
     tasks,
     up,
     was_interrupted,
 )
-from shuffledp.cli import budget as own_budget
-from shuffledp.cli import ledger as ledgers
-from shuffledp.cli import lookup as looking_up
-from shuffledp.cli import trend as over_time
-from shuffledp.cli.config import in_file, note_file
 from shuffledp.cli.options import CommandGroup, with_names
+from shuffledp.cli.servers import in_file, note_file
 from shuffledp.errors import (
     AnswerBudgetError,
     BrokenPromiseError,
@@ -46,27 +41,27 @@ from shuffledp.errors import (
 
 COMMANDS: dict[str, tuple[Callable[..., Any], str]] = {
     "run": (data.run, data.RUN_EXAMPLE),
-    "lookup": (looking_up.lookup, looking_up.EXAMPLE),
-    "trend": (over_time.trend, over_time.EXAMPLE),
-    "ledger": (ledgers.ledger, ledgers.EXAMPLE),
+    "lookup": (releases.lookup, releases.LOOKUP_EXAMPLE),
+    "trend": (releases.trend, releases.TREND_EXAMPLE),
+    "ledger": (releases.ledger, releases.LEDGER_EXAMPLE),
     "simulate": (data.simulate, data.SIMULATE_EXAMPLE),
     "demo": (data.demo, data.DEMO_EXAMPLE),
     "plan": (plan.plan, plan.EXAMPLE),
     "protocols": (research.protocols, research.PROTOCOLS_EXAMPLE),
     "amplify": (research.amplify, research.AMPLIFY_EXAMPLE),
     "compare": (research.compare, research.COMPARE_EXAMPLE),
-    "separate": (separate.separate, separate.SEPARATE_EXAMPLE),
+    "separate": (research.separate, research.SEPARATE_EXAMPLE),
     "verify": (research.verify, research.VERIFY_EXAMPLE),
 }
 """Each command with an example, in the order in which help shows them."""
 
 COLLECTION: dict[str, tuple[Callable[..., Any], str] | CommandGroup] = {
-    "up": (up.up, up.EXAMPLE),
-    "task": CommandGroup(tasks.TASK.help, {**tasks.TASK.commands, **administer.COMMANDS, "series": series.SERIES}),
+    "up": (up.up, up.UP_EXAMPLE),
+    "task": CommandGroup(tasks.TASK.help, {**tasks.TASK.commands, **administer.COMMANDS, "series": tasks.SERIES}),
     "keys": keys.KEYS,
     "send": (send.send, send.SEND_EXAMPLE),
-    "budget": (own_budget.budget, own_budget.EXAMPLE),
-    "crowd": (send.crowd, send.CROWD_EXAMPLE),
+    "budget": (send.budget, send.BUDGET_EXAMPLE),
+    "crowd": (up.crowd, up.CROWD_EXAMPLE),
     "shuffler": (servers.shuffler, servers.SHUFFLER_EXAMPLE),
     "analyzer": (servers.analyzer, servers.ANALYZER_EXAMPLE),
     "deploy": deploy.DEPLOY,

@@ -11,7 +11,7 @@ import typer
 
 from shuffledp.cli import options as given
 from shuffledp.cli.options import PLACE, RESULT, flag, option
-from shuffledp.cli.output import note_written, print_json, print_note, print_sentence
+from shuffledp.cli.output import ProgressBar, note_written, print_json, print_note, print_sentence, quiet_start
 from shuffledp.formatting import counted
 from shuffledp.jsonable import plain
 
@@ -68,7 +68,6 @@ def mix(
     cannot be read or written, 5 too few reports for a batch, 130
     interrupted.
     """
-    from shuffledp.cli.progress import ProgressBar, quiet_start
     from shuffledp.collect.batch_files.mix import TooFewReportsError, mix_files
     from shuffledp.collect.batch_files.seen import seen_folder
     from shuffledp.collect.crypto.keys import read_key
@@ -194,7 +193,6 @@ def count(
     """
     from shuffledp.atomic_file import refuse_same
     from shuffledp.cli.options import check_ledger, keep_existing, refuse_repeated
-    from shuffledp.cli.progress import ProgressBar, quiet_start
     from shuffledp.cli.release_output import publish
     from shuffledp.collect.batch_files.count import count_files
     from shuffledp.collect.batch_files.formats import find_tables

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, cast
 from shuffledp.cli import options as given
 from shuffledp.cli.options import PLACE, PROTOCOL, RESULT, flag, option, whole_number
 from shuffledp.cli.output import (
+    ProgressBar,
     new_table,
     print_indented,
     print_json,
@@ -17,6 +18,7 @@ from shuffledp.cli.output import (
     print_sentence,
     print_title,
     print_whole,
+    quiet_start,
 )
 from shuffledp.errors import ParameterError
 from shuffledp.formatting import counted, privacy_figure
@@ -104,7 +106,6 @@ def run(
     from shuffledp.atomic_file import refuse_same
     from shuffledp.cli.domains import read_possible_values
     from shuffledp.cli.options import check_ledger, keep_existing, refuse_repeated
-    from shuffledp.cli.progress import ProgressBar, quiet_start
     from shuffledp.cli.release_output import parse_shares, publish
     from shuffledp.data import find_files
     from shuffledp.explain.files import check_writable
@@ -246,7 +247,6 @@ def simulate(
     or - for standard input.
     """
     from shuffledp.cli.domains import read_possible_values
-    from shuffledp.cli.progress import ProgressBar
     from shuffledp.data import find_files
     from shuffledp.release.simulate import simulate as simulated
 
@@ -383,7 +383,6 @@ def demo(
     """
     from shuffledp.atomic_file import check_folder, refuse_same
     from shuffledp.cli.options import keep_existing
-    from shuffledp.cli.progress import ProgressBar
     from shuffledp.cli.release_output import publish
     from shuffledp.explain.files import check_writable
     from shuffledp.formatting import readable

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 from shuffledp.cli import options as given
 from shuffledp.cli.options import flag, option, parse_whole, whole_number
 from shuffledp.cli.output import (
+    ProgressBar,
     new_table,
     note_written,
     print_in_parts,
@@ -71,7 +72,6 @@ def plan(
     json: given.Json = False,
 ) -> None:
     """Predict error and messages of every protocol, without data."""
-    from shuffledp.cli.progress import ProgressBar
     from shuffledp.explain.figures import check_figure
     from shuffledp.explain.plan import problem, reasons, warnings
     from shuffledp.explain.plots import draw_trade_off
@@ -169,7 +169,6 @@ def _check_messages(max_messages: float | None, *, own: int, held: bool) -> None
 
 def _plan_ranges(*, bins: str, beta: float, most: float, held: bool, json: bool, **asked: Any) -> None:
     """Plan the distribution function instead of single values."""
-    from shuffledp.cli.progress import ProgressBar
     from shuffledp.cli.release_output import show_range_plan
     from shuffledp.explain.plan import range_problem, range_recommendation, warnings
     from shuffledp.protocols.target import Target

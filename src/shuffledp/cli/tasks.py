@@ -1,4 +1,4 @@
-"""`shuffledp task`: create, show and check tasks."""
+"""`shuffledp task`: create, show and check tasks, and series, which ask one question in several rounds."""
 
 from __future__ import annotations
 
@@ -31,7 +31,9 @@ from shuffledp.cli.options import (
     whole_number,
 )
 from shuffledp.cli.output import (
+    ProgressBar,
     failures_in_json,
+    new_table,
     note_written,
     print_facts,
     print_json,
@@ -39,13 +41,14 @@ from shuffledp.cli.output import (
     print_paragraphs,
     print_sentence,
     print_title,
+    print_whole,
 )
 from shuffledp.errors import BrokenPromiseError, DataError, ParameterError
 from shuffledp.formatting import shown_address
 
 if TYPE_CHECKING:
     from shuffledp.cli.text_tasks import Confirmation
-    from shuffledp.collect.task import Place, Task
+    from shuffledp.collect.task import Place, Series, Servers, Task
     from shuffledp.collect.task.answers import Answers
     from shuffledp.collect.task.task import Admission
 
@@ -128,7 +131,6 @@ def new_task(
 
     from shuffledp.atomic_file import check_folder, write_whole
     from shuffledp.cli.options import keep_existing, length_of, moment_of
-    from shuffledp.cli.progress import ProgressBar
     from shuffledp.cli.text_tasks import confirmation, second_task, text_answers
     from shuffledp.collect import new_task as create
     from shuffledp.collect.task.confirm import found_texts
@@ -313,5 +315,254 @@ TASK = CommandGroup(
         "new": (new_task, _NEW),
         "show": (show_task, "shuffledp task show theme.task.json"),
         "check": (check_task, "shuffledp task check theme.task.json --at-most 1,1e-6"),
+    },
+)
+
+
+def new_series(
+    question: Annotated[str, option("WORDS", "The question that people answer in every round.")],
+    rounds: Annotated[int, option("NUMBER", "Number of rounds, such as 52.", parser=whole_number)],
+    period: Annotated[str, option("LENGTH", "Length of a round, such as 7d or 1h.")],
+    users: Annotated[int, option("NUMBER", "Number of reports per batch.", parser=whole_number)],
+    epsilon: Annotated[float, option("NUMBER", "Privacy loss of all rounds together.")],
+    delta: Annotated[float, option("NUMBER", "Probability of a larger privacy loss, of all rounds together.")],
+    shuffler: Annotated[
+        list[str],
+        option(
+            "URL=KEY",
+            "A shuffler and its public key, or a folder or list of keys, one per round; repeat for a chain.",
+            panel=SERVERS,
+        ),
+    ],
+    analyzer: Annotated[
+        str, option("URL=KEY", "The analyzer and its public key, or a folder or list of keys.", panel=SERVERS)
+    ],
+    out: Annotated[Path, option("FILE", "The file to write the series to.", panel=given.RESULT)],
+    domain: Domain = None,
+    domain_at: DomainAt = None,
+    range_: Range = None,
+    edges: Edges = None,
+    quantiles: Quantiles = None,
+    choose_up_to: ChooseUpTo = None,
+    free_text: given.FreeText = None,
+    alphabet: given.Alphabet = None,
+    pieces: given.Pieces = None,
+    normalise: given.Normalise = None,
+    levels: given.Levels = None,
+    width: given.Width = None,
+    honest_users: HonestUsers = None,
+    admission: Admitted = "anybody",
+    asker: Asker = None,
+    purpose: Purpose = None,
+    contact: Contact = None,
+    language: Language = None,
+    opens: Annotated[
+        str, option("TIME", "Start of the first round: a time in UTC, or a length of time from now.", panel=TIME)
+    ] = "now",
+    time_precision: Annotated[
+        str | None, option("LENGTH", "Precision of the time in a report; default: 1h, or the period.", panel=TIME)
+    ] = None,
+    protocol: TaskProtocol = None,
+    force: given.Force = False,
+    explain: given.Explain = False,
+    json: given.Json = False,
+) -> None:
+    """Create a series: a public file that fixes the tasks of all rounds.
+
+    Epsilon and delta hold for a person who answers all rounds. KEY is a public key of `shuffledp keys new`, its file,
+    or the folder of `shuffledp keys new --number`, which has a key for each round. The id of a series is the SHA-256
+    of its content. Who pins it pins every round.
+    """
+    from datetime import UTC, datetime
+
+    from shuffledp.atomic_file import check_folder, write_whole
+    from shuffledp.cli.options import keep_existing, length_of, moment_of
+    from shuffledp.cli.text_tasks import text_answers
+    from shuffledp.collect import new_series as create
+
+    keep_existing([out], force=force)
+    check_folder(out)
+    now = datetime.now(UTC).replace(microsecond=0)
+    choices = text_choices(free_text, alphabet=alphabet, pieces=pieces, normalise=normalise, levels=levels, width=width)
+    check_one_kind(domain=domain, range=range_, edges=edges, free_text=free_text)
+    check_answer_options(
+        edges=edges,
+        quantiles=quantiles,
+        choose_up_to=choose_up_to,
+        listed=domain is not None and domain_at is None,
+        range_=range_,
+    )
+    precision = None if time_precision is None else length_of(time_precision, name="time_precision")
+    people = {"users": users, "honest_users": honest_users}
+    with ProgressBar() as progress, tasks_from_options():
+        answers: Answers
+        if choices is not None:
+            answers, _ = text_answers(choices, people, epsilon=epsilon, delta=delta, confirm=None)
+        else:
+            answers = answers_of(
+                domain=domain,
+                domain_at=domain_at,
+                range_=range_,
+                edges=edges,
+                quantiles=quantiles,
+                choose_up_to=choose_up_to,
+            )
+        answers.check()
+        made = create(
+            question=question,
+            answers=answers,
+            users=users,
+            honest_users=honest_users,
+            epsilon=epsilon,
+            delta=delta,
+            rounds=rounds,
+            period=int(length_of(period, name="period").total_seconds()),
+            servers=_servers(shuffler, analyzer, rounds=rounds),
+            opens=now if opens == "now" else moment_of(opens, name="opens", after=now),
+            protocol=protocol,
+            time_precision=None if precision is None else int(precision.total_seconds()),
+            admission=admission_of(admission),
+            asker=asker,
+            purpose=purpose,
+            contact=contact,
+            language=language,
+            progress=progress,
+        )
+    write_whole(out, made.to_json().encode())
+    note_written(out)
+    if len(made.servers) > 1:
+        print_note("note: destroy the key of a round when the round is over and released")
+    else:
+        print_note("note: use the keys for this series only, and destroy them when it is over")
+    if (tip := edges_tip(made.task(1))) is not None:
+        print_note(f"tip: {tip}")
+    _show_series(made, explain=explain, json=json)
+
+
+def show_series(file: File, explain: given.Explain = False, json: given.Json = False) -> None:
+    """Show the question, the rounds and the guarantee of a series, of one round and of all together.
+
+    FILE is a series. The exit code is 4 if a claimed guarantee is false.
+    """
+    from shuffledp.collect import read_series
+
+    _show_series(read_series(file), explain=explain, json=json)
+
+
+def check_series(
+    file: File,
+    at_most: Annotated[
+        str | None, option("EPSILON,DELTA", "The largest privacy loss to accept, of all rounds together.")
+    ] = None,
+    pin: Annotated[str | None, option("ID", "The expected id of the series; another one is refused.")] = None,
+    json: given.Json = False,
+) -> None:
+    """Verify the guarantee of all rounds of a series together, and of one round.
+
+    FILE is a series. Exit codes: 0 the guarantee holds, 3 not a series, or not the pinned one, 4 less privacy than
+    claimed or accepted.
+    """
+    from shuffledp.collect import read_series
+    from shuffledp.explain.task import checked as checked_round
+    from shuffledp.explain.task import guarantee_about
+    from shuffledp.explain.task_series import checked, total_about
+
+    with failures_in_json(json, kept=False):
+        limit = None if at_most is None else parse_pair("at_most", at_most)
+        series = read_series(file)
+        if pin is not None and pin.strip().lower() != series.name:
+            raise DataError(f"{file} is not the pinned series: its id is {series.name}")
+        promise = series.check(at_most=limit)
+    if json:
+        one = guarantee_about(series.task(1), promise.round)
+        print_json({"series": series.name, "kept": True, "guarantee": one, "total": total_about(series, promise)})
+        return
+    print_sentence(checked(promise))
+    print_sentence(f"One round: {checked_round(promise.round)}")
+    if limit is not None:
+        print_sentence(f"All rounds together also satisfy the accepted epsilon {limit[0]:g} and delta {limit[1]:g}.")
+    print_sentence(f"Series id: {series.name}")
+
+
+def _show_series(series: Series, *, explain: bool, json: bool) -> None:
+    """Print a summary, or all paragraphs with `explain`; raise if the guarantee is false."""
+    from shuffledp.explain.task import question, warnings_of
+    from shuffledp.explain.task_series import about, details, promise_of, round_rows, summary
+
+    if json:
+        print_json(about(series))
+    elif explain:
+        parts = details(series)
+        print_title(parts.pop("Question"))
+        print_paragraphs(parts)
+    else:
+        print_title(question(series.task(1)))
+        print_facts(summary(series))
+        table = new_table()
+        for title in ("round", "opens", "state", "task id begins"):
+            table.add_column(title, justify="right" if title == "round" else "left")
+        for row in round_rows(series):
+            table.add_row(*row)
+        print_whole(table)
+        for text in warnings_of(series.task(1)):
+            print_sentence(f"Warning: {text}.")
+        print_sentence("Details: --explain")
+    _, broken = promise_of(series)
+    if broken is not None:
+        raise BrokenPromiseError("a guarantee of the series is false, as its summary says")
+
+
+def _servers(shufflers: list[str], analyzer: str, *, rounds: int) -> list[Servers]:
+    """The servers of all rounds: one entry, or one for each if any server has a key for each round."""
+    from shuffledp.collect.task import Place, Servers
+
+    texts = [*(("shuffler", text) for text in shufflers), ("analyzer", analyzer)]
+    found = []
+    for name, text in texts:
+        keys = _keys_of_rounds(text, rounds=rounds)
+        first = place_of(name, text if keys is None else f"{text.partition('=')[0]}={keys[0]}")
+        found.append((first, keys))
+    if all(keys is None for _, keys in found):
+        places = [place for place, _ in found]
+        return [Servers(places[:-1], places[-1])]
+    entries = []
+    for at in range(rounds):
+        places = [place if keys is None else Place(place.address, keys[at]) for place, keys in found]
+        entries.append(Servers(places[:-1], places[-1]))
+    return entries
+
+
+def _keys_of_rounds(text: str, *, rounds: int) -> list[str] | None:
+    """The public keys of a folder of keys, or of a list of keys; None for a single key."""
+    from shuffledp.collect.server.settings import KEY_FILES
+
+    path = Path(text.partition("=")[2])
+    if path.is_dir():
+        keys = [public_key(str(file)) for file in sorted(path.glob(KEY_FILES))]
+    else:
+        try:
+            lines = path.read_text(encoding="ascii").split()
+        except (OSError, ValueError):
+            return None
+        if len(lines) < 2 or not all(len(line) == 64 for line in lines):
+            return None
+        keys = [public_key(line) for line in lines]
+    if len(keys) != rounds:
+        raise ParameterError(f"{path} must have a key for each of {rounds} rounds, got {len(keys)} keys")
+    return keys
+
+
+_NEW_SERIES = r"""
+shuffledp task series new --question Theme? --domain dark,light --rounds 52 --period 7d \
+--users 10000 --epsilon 1 --delta 1e-6 --shuffler http://localhost:8001=shuffler.keys \
+--analyzer http://localhost:8002=analyzer.keys --out theme.series.json
+""".strip()
+
+SERIES = CommandGroup(
+    "Create, show and check series: one question that is asked in several rounds.",
+    {
+        "new": (new_series, _NEW_SERIES),
+        "show": (show_series, "shuffledp task series show theme.series.json"),
+        "check": (check_series, "shuffledp task series check theme.series.json --at-most 1,1e-6"),
     },
 )

@@ -1,4 +1,4 @@
-"""`shuffledp up`: a whole collection on one machine."""
+"""Simulated people: `shuffledp up` runs a whole collection for them, `shuffledp crowd` answers a task."""
 
 from __future__ import annotations
 
@@ -7,6 +7,8 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
+import typer
+
 from shuffledp.cli import options as given
 from shuffledp.cli.answers import ChooseUpTo, Edges, Quantiles, check_answer_options, number_answers
 from shuffledp.cli.options import (
@@ -14,19 +16,31 @@ from shuffledp.cli.options import (
     flag,
     lines_of,
     option,
+    refuse_link,
     shortened,
     tasks_from_options,
     text_choices,
     whole_number,
 )
-from shuffledp.cli.output import print_json, print_note, print_sentence, print_title
+from shuffledp.cli.output import (
+    ProgressBar,
+    new_table,
+    print_json,
+    print_note,
+    print_sentence,
+    print_title,
+    print_whole,
+)
 from shuffledp.errors import ParameterError
 from shuffledp.formatting import counted, epsilon_delta
+from shuffledp.jsonable import plain
 
 if TYPE_CHECKING:
+    from shuffledp.collect import CrowdResult
     from shuffledp.collect.simulation.one_machine import OneMachine, Outcome
+    from shuffledp.collect.task import Task
 
-EXAMPLE = "shuffledp up --people 2000 --once"
+UP_EXAMPLE = "shuffledp up --people 2000 --once"
 _ASKED = "Question and people"
 
 
@@ -100,7 +114,6 @@ def up(
     answers; the guarantee holds for all rounds together.
     """
     from shuffledp.cli.options import length_of
-    from shuffledp.cli.progress import ProgressBar
     from shuffledp.collect.simulation.one_machine import OneMachine
     from shuffledp.collect.simulation.people import Question
 
@@ -171,7 +184,6 @@ def up(
 
 def _show_rounds(machine: OneMachine, *, explain: bool, as_json: bool) -> None:
     """Print the release of every round, and then what changed between the rounds."""
-    from shuffledp.cli.progress import ProgressBar
     from shuffledp.cli.release_output import publish
     from shuffledp.cli.trend import show_trend
     from shuffledp.explain.task_series import how_often
@@ -279,3 +291,136 @@ def _plain(machine: OneMachine, outcome: Outcome) -> dict[str, Any]:
 def _note_command(machine: OneMachine) -> None:
     command = f"shuffledp send --task {quoted(machine.task_file.resolve())} --value {quoted(machine.an_answer)}"
     print_note(f"Answer in a terminal: {command}")
+
+
+CROWD_EXAMPLE = "shuffledp crowd --task theme.task.json --data people.csv --column theme"
+_LOAD = "Load"
+
+Separator = Annotated[
+    str, option("MARK", "Between the choices in a cell, if the task allows several.", name="--separator")
+]
+
+SEPARATOR = ";"
+"""Between the choices in a cell: less common in answers than a comma, and no delimiter of most CSV files."""
+
+
+def crowd(
+    task: Annotated[Path, option("FILE", "The task.")],
+    data: Annotated[list[str], option("FILE", "Simulated answers: a file, a folder or a pattern; may be repeated.")],
+    column: Annotated[str, option("COLUMN", "The column with the answers; each row is one person.")],
+    people: Annotated[
+        int | None,
+        option(
+            "NUMBER",
+            "Number of people, sampled from the rows; default: all rows.",
+            parser=whole_number,
+        ),
+    ] = None,
+    admission: Annotated[
+        Path | None, option("FILE", "The secret of the task, or one-time tokens, one per line.")
+    ] = None,
+    rate: Annotated[float | None, option("NUMBER", "The most reports per second.", panel=_LOAD)] = None,
+    connections: Annotated[
+        int, option("NUMBER", "Number of people who send at the same time.", panel=_LOAD, parser=whole_number)
+    ] = 64,
+    processes: Annotated[
+        int | None,
+        option(
+            "NUMBER",
+            "Processes that make reports; one for each core unless given.",
+            panel=_LOAD,
+            parser=whole_number,
+        ),
+    ] = None,
+    patience: Annotated[
+        float, option("SECONDS", "How long to retry a report that cannot be sent.", panel=_LOAD)
+    ] = 60.0,
+    separator: Separator = SEPARATOR,
+    delimiter: given.Delimiter = None,
+    encoding: given.Encoding = None,
+    format: given.Format = None,
+    json: given.Json = False,
+) -> None:
+    """NOT PRIVATE: simulated people answer a task, or the open round of a series.
+
+    This is for tests and load tests with data that is not sensitive: it has
+    every answer in one place. Reports are the same as those of
+    `shuffledp send`, without a journal, and are retried with the same bytes.
+    If the task allows several choices, a cell has all of a person's: tea;milk.
+
+    Exit codes: 0 all reports were accepted; 3 some were refused; 5 some
+    could not be sent.
+    """
+    from shuffledp.collect import send_crowd
+    from shuffledp.collect.client.client import checked, fetch_answers, open_task
+    from shuffledp.collect.crypto.keys import read_secret
+    from shuffledp.collect.simulation.people import simulated_answers
+    from shuffledp.collect.task import read_task_or_series
+    from shuffledp.data import find_files
+
+    refuse_link(admission, "--admission", "a file with the secret or tokens")
+    everything = read_task_or_series(task)
+    checked(everything)
+    asked = open_task(everything)
+    shown = None if admission is None else read_secret(admission).split()
+    files = find_files(data, delimiter=delimiter, encoding=encoding, format=format)
+    with ProgressBar() as progress:
+        answers = simulated_answers(files, column=column, people=people, progress=progress)
+        result = send_crowd(
+            asked,
+            split_choices(answers, asked, separator),
+            listed=fetch_answers(asked, beside=task.parent),
+            admission=shown,
+            rate=rate,
+            connections=connections,
+            processes=processes,
+            patience=patience,
+            progress=progress,
+        )
+    if json:
+        print_json({"task": asked.name, **_figures(result)})
+    else:
+        _show_crowd(result)
+    if result.unreachable or result.refused:
+        raise typer.Exit(5 if result.unreachable else 3)
+
+
+def _figures(result: CrowdResult) -> dict[str, Any]:
+    return {
+        **plain(result),
+        "reports_per_second": result.reports_per_second,
+        "milliseconds_per_report": result.milliseconds_per_report,
+        "bytes_per_report": result.bytes_per_report,
+    }
+
+
+def _show_crowd(result: CrowdResult) -> None:
+    everybody = counted(result.people, "simulated person", things="simulated people")
+    some = "" if result.acknowledged == result.people else f"{result.acknowledged:,} of "
+    print_title(f"{some}{everybody} answered")
+    table = new_table(show_header=False)
+    table.add_column("")
+    table.add_column("", justify="right")
+    table.add_row("acknowledged", f"{result.acknowledged:,}")
+    for reason, number in result.refused.items():
+        table.add_row(f"refused: {reason}", f"{number:,}")
+    table.add_row("could not be sent", f"{result.unreachable:,}")
+    table.add_row("retried", f"{result.tried_again:,}")
+    table.add_row("seconds", f"{result.seconds:,.1f}")
+    table.add_row("acknowledged per second", f"{result.reports_per_second:,.0f}")
+    table.add_row("ms per report, on the client", f"{result.milliseconds_per_report:,.2f}")
+    table.add_row("bytes per report", f"{result.bytes_per_report:,.0f}")
+    print_whole(table)
+
+
+def split_choices(answers: list[Any], task: Task, separator: str) -> list[Any]:
+    """Return the answers of a column as a task takes them: cells with several choices are split."""
+    from shuffledp.collect.task import AnswerChoices
+
+    if not isinstance(task.answers, AnswerChoices):
+        return answers
+    if not separator:
+        raise ParameterError(f"--separator must not be empty, got {shortened(separator)!r}")
+    return [
+        [part.strip() for part in answer.split(separator)] if isinstance(answer, str) else answer for answer in answers
+    ]

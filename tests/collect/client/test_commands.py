@@ -5,7 +5,7 @@ import json
 import pytest
 from typer.testing import CliRunner
 
-from shuffledp.cli import send
+from shuffledp.cli import send, up
 from shuffledp.cli.app import app
 from shuffledp.collect import Reason
 from tests.cli.commands import command
@@ -27,7 +27,7 @@ def sent(folder, *more, task="theme.task.json", stdin=None):
 
 
 def test_the_examples_work(folder, shuffler):
-    for example in (send.SEND_EXAMPLE, send.CROWD_EXAMPLE):
+    for example in (send.SEND_EXAMPLE, up.CROWD_EXAMPLE):
         _, *arguments = example.split()
         result = command(*arguments, cwd=folder)
         assert result.returncode == 0, result.stderr
