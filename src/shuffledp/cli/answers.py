@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-from shuffledp.cli.options import option, shortened, tasks_from_options, whole_number
+from shuffledp.cli.options import integer, option, shortened, tasks_from_options
 from shuffledp.errors import DataError, ParameterError
 
 if TYPE_CHECKING:
@@ -36,7 +36,7 @@ Quantiles = Annotated[
 ]
 ChooseUpTo = Annotated[
     int | None,
-    option("NUMBER", "The most answers that one person chooses.", panel=ANSWERS, parser=whole_number),
+    integer("The most answers that one person chooses.", panel=ANSWERS),
 ]
 
 

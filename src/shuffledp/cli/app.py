@@ -27,7 +27,7 @@ from shuffledp.cli import (
     up,
     was_interrupted,
 )
-from shuffledp.cli.options import CommandGroup, with_names
+from shuffledp.cli.options import CommandGroup, from_records, with_names
 from shuffledp.cli.servers import in_file, note_file
 from shuffledp.errors import (
     AnswerBudgetError,
@@ -229,7 +229,9 @@ def _add(
     else:
         function, example = command
         text = _in_paragraphs(inspect.getdoc(function) or "")
-        to.command(name, cls=Command, help=text, epilog=_example(example), rich_help_panel=panel)(function)
+        to.command(name, cls=Command, help=text, epilog=_example(example), rich_help_panel=panel)(
+            from_records(function)
+        )
 
 
 def _in_paragraphs(text: str) -> str:

@@ -19,7 +19,15 @@ from shuffledp.cli.answers import (
     check_answer_options,
     check_one_kind,
 )
-from shuffledp.cli.options import CommandGroup, flag, option, parse_pair, shortened, tasks_from_options, whole_number
+from shuffledp.cli.options import (
+    CommandGroup,
+    flag,
+    integer,
+    option,
+    parse_pair,
+    shortened,
+    tasks_from_options,
+)
 from shuffledp.cli.output import ProgressBar, failures_in_json, note_written, print_json, print_sentence, print_title
 from shuffledp.cli.tasks import Admitted, Asker, Contact, HonestUsers, Language, Purpose, admission_of
 from shuffledp.errors import ParameterError
@@ -50,7 +58,7 @@ Population = Annotated[
 
 def init(
     folder: Folder,
-    shufflers: Annotated[int, option("NUMBER", "Number of shufflers in the chain.", parser=whole_number)] = 2,
+    shufflers: Annotated[int, integer("Number of shufflers in the chain.")] = 2,
     address: Annotated[
         list[str] | None,
         option("URL", "Public address of a shuffler, repeated in order; default: ports of this machine."),
@@ -69,7 +77,7 @@ def init(
     question: Annotated[
         str | None, option("WORDS", "The question of a first task; without it no task is created.", panel=_TASK)
     ] = None,
-    users: Annotated[int | None, option("NUMBER", "Reports per batch.", panel=_TASK, parser=whole_number)] = None,
+    users: Annotated[int | None, integer("Reports per batch.", panel=_TASK)] = None,
     epsilon: Annotated[float | None, option("NUMBER", "Privacy loss of the task.", panel=_TASK)] = None,
     delta: Annotated[float | None, option("NUMBER", "Probability of a larger privacy loss.", panel=_TASK)] = None,
     closes: Annotated[str, option("TIME", "End: a time in UTC, or a length of time from now.", panel=_TASK)] = "30d",
@@ -86,11 +94,8 @@ def init(
     admission: Admitted = "anybody",
     tokens: Annotated[
         int | None,
-        option(
-            "NUMBER",
-            "One-time tokens to create for --admission tokens; default: 1.2 per report of a batch.",
-            panel=_ADMISSION,
-            parser=whole_number,
+        integer(
+            "One-time tokens to create for --admission tokens; default: 1.2 per report of a batch.", panel=_ADMISSION
         ),
     ] = None,
     limit: Limit = None,

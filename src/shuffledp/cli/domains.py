@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from shuffledp.atomic_file import refuse_same
+from shuffledp.cli.options import Rows
 from shuffledp.data import Source, open_engine
 from shuffledp.data.files import FORMATS
 from shuffledp.errors import DataError, ParameterError
@@ -89,17 +90,7 @@ _SEPARATORS = ("/", "\\")
 
 
 def read_possible_values(
-    columns: Sequence[str],
-    *,
-    lists: Sequence[str],
-    edges: Sequence[str],
-    by: Sequence[str],
-    start: Sequence[str],
-    stop: Sequence[str],
-    date_format: Sequence[str],
-    data_files: list[Path],
-    outputs: Sequence[Path],
-    delimiter: str | None,
+    columns: Sequence[str], rows: Rows, *, data_files: list[Path], outputs: Sequence[Path], delimiter: str | None
 ) -> Any:
     """Return the possible values as `private_histogram` takes them: of one column, or by column; None for any value.
 
@@ -113,12 +104,12 @@ def read_possible_values(
 
     found = possible_values(
         columns,
-        domain=lists,
-        edges=edges,
-        by=by,
-        start=start,
-        stop=stop,
-        date_format=date_format,
+        domain=rows.domain or (),
+        edges=rows.edges or (),
+        by=rows.by or (),
+        start=rows.start or (),
+        stop=rows.stop or (),
+        date_format=rows.date_format or (),
         read_list=read_list,
     )
     if not found:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from shuffledp.cli import options as given
-from shuffledp.cli.options import CommandGroup, flag, option, refuse_link, whole_number
+from shuffledp.cli.options import CommandGroup, flag, integer, option, refuse_link
 from shuffledp.cli.output import note_written, print_json, print_sentence
 from shuffledp.errors import ParameterError
 from shuffledp.formatting import counted
@@ -31,7 +31,7 @@ def new_key(
     out: Out,
     number: Annotated[
         int | None,
-        option("NUMBER", "Make a folder with a key for each round of a series.", parser=whole_number),
+        integer("Make a folder with a key for each round of a series."),
     ] = None,
     json: given.Json = False,
 ) -> None:
@@ -98,7 +98,7 @@ def token(out: Out, json: given.Json = False) -> None:
 
 
 def tokens(
-    number: Annotated[int, option("NUMBER", "Number of tokens.", parser=whole_number)],
+    number: Annotated[int, integer("Number of tokens.")],
     out: Annotated[Path, option("FILE", "The tokens to distribute, one per line; never overwritten.")],
     hashes: Annotated[Path, option("FILE", "Their SHA-256, one per line, for the shuffler.")],
     links: Annotated[

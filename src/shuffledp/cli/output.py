@@ -120,6 +120,14 @@ def print_paragraphs(parts: Mapping[str, str]) -> None:
         print_sentence(Text.assemble((f"{title}: ", "bold"), body))
 
 
+def print_details(paragraphs: Callable[[], Mapping[str, str]], *, explain: bool) -> None:
+    """Print the paragraphs of --explain, or a line that names this option."""
+    if explain:
+        print_paragraphs(paragraphs())
+    else:
+        print_sentence("Details: --explain")
+
+
 def print_facts(facts: Mapping[str, str]) -> None:
     """Print facts by title, with the texts aligned."""
     room = max(map(len, facts)) + 2

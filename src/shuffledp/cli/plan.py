@@ -8,7 +8,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Annotated, Any
 
 from shuffledp.cli import options as given
-from shuffledp.cli.options import flag, option, parse_whole, whole_number
+from shuffledp.cli.options import flag, integer, option, parse_whole
 from shuffledp.cli.output import (
     ProgressBar,
     new_table,
@@ -37,20 +37,18 @@ _ANYTHING = "any"
 
 
 def plan(
-    users: Annotated[int, option("NUMBER", "Number of people: 1000000, 1e6 or 2^20.", parser=whole_number)],
+    users: Annotated[int, integer("Number of people: 1000000, 1e6 or 2^20.")],
     bins: Annotated[
         str, option("NUMBER|any", "Number of possible values: 100000, 1e6, 2^64; any, as in run without a domain.")
     ],
     epsilon: given.Epsilon,
     delta: given.Delta,
     beta: given.Beta = 0.05,
-    honest_users: Annotated[
-        int | None, option("NUMBER", "Number of people who follow the protocol; default: all.", parser=whole_number)
-    ] = None,
+    honest_users: Annotated[int | None, integer("Number of people who follow the protocol; default: all.")] = None,
     target_error: Annotated[
         float | None, option("NUMBER", "Print the epsilon and the people needed for this largest error, in people.")
     ] = None,
-    values_per_person: Annotated[int, option("NUMBER", "The most values per person.", parser=whole_number)] = 1,
+    values_per_person: Annotated[int, integer("The most values per person.")] = 1,
     held: Annotated[
         bool, flag("--held", "Plan for local data: nobody sends messages. Shows the central model too.")
     ] = False,
@@ -62,11 +60,7 @@ def plan(
     earlier: Annotated[bool, flag("--earlier", "Add earlier protocols of the shuffled model; slower.")] = False,
     rounds: Annotated[
         int | None,
-        option(
-            "NUMBER",
-            "Rounds of the same question, such as 52 weeks: epsilon and delta are of all rounds together.",
-            parser=whole_number,
-        ),
+        integer("Rounds of the same question, such as 52 weeks: epsilon and delta are of all rounds together."),
     ] = None,
     explain: given.Explain = False,
     json: given.Json = False,

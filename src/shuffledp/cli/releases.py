@@ -15,12 +15,12 @@ from shuffledp.cli.options import (
     RESULT,
     check_ledger,
     flag,
+    integer,
     keep_existing,
     lines_of,
     option,
     parse_pair,
     refuse_repeated,
-    whole_number,
 )
 from shuffledp.cli.output import (
     new_table,
@@ -257,11 +257,7 @@ def trend(
     releases: Annotated[list[Path], typer.Argument(metavar="RELEASE", show_default=False, hidden=True)],
     rounds: Annotated[
         int | None,
-        option(
-            "NUMBER",
-            "Planned number of releases, which share the confidence; default: those given.",
-            parser=whole_number,
-        ),
+        integer("Planned number of releases, which share the confidence; default: those given."),
     ] = None,
     beta: Annotated[float, option("NUMBER", "Failure probability of all intervals together.")] = 0.05,
     since: Annotated[int | None, option("NUMBER", "Compare with this round; default: the first.")] = None,

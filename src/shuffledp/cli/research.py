@@ -10,7 +10,16 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from shuffledp.cli import options as given
-from shuffledp.cli.options import RESULT, flag, option, parse_whole, parse_wholes, read_whole, shortened, whole_number
+from shuffledp.cli.options import (
+    RESULT,
+    flag,
+    integer,
+    option,
+    parse_whole,
+    parse_wholes,
+    read_whole,
+    shortened,
+)
 from shuffledp.cli.output import (
     ProgressBar,
     least_width,
@@ -87,7 +96,7 @@ _TARGETS = (0.1, 0.5, 1.0)  # epsilons for which the largest local epsilon is co
 
 def amplify(
     epsilon0: Annotated[float, option("NUMBER", "Privacy loss of every single message.")],
-    users: Annotated[int, option("NUMBER", "Number of people, who send one message each.", parser=whole_number)],
+    users: Annotated[int, integer("Number of people, who send one message each.")],
     delta: given.Delta,
     json: given.Json = False,
 ) -> None:
@@ -161,13 +170,12 @@ def compare(
     bins: Annotated[str, option("NUMBERS", "Numbers of possible values: 100,1000,1e6,2^64.")],
     epsilon: given.Epsilon,
     delta: given.Delta,
+    *,
     users: Annotated[str | None, option("NUMBERS", "Numbers of people: 20000,1e6.")] = None,
-    trials: Annotated[int, option("NUMBER", "Number of releases to measure per protocol.", parser=whole_number)] = 20,
+    trials: Annotated[int, integer("Number of releases to measure per protocol.")] = 20,
     data: Annotated[str, option("NAME|FILE", "zipf, uniform, adversarial, or a file (with --column).")] = "zipf",
     column: Annotated[str | None, option("COLUMN", "The column of the file to count.")] = None,
-    delimiter: given.Delimiter = None,
-    encoding: given.Encoding = None,
-    format: given.Format = None,
+    reading: given.FileFormat,
     protocols: Annotated[
         str | None, option("NAMES", "Only these, with commas; `shuffledp protocols` lists all.")
     ] = None,
@@ -199,7 +207,7 @@ def compare(
                 raise ParameterError("users must be given for synthetic data, such as 20000 or 1e6")
             chosen: str | Tally = data
         else:
-            chosen = _counted(data, column, delimiter=delimiter, encoding=encoding, format=format)
+            chosen = _counted(data, column, **vars(reading))
             if people not in ([], [chosen.total]):
                 raise ParameterError(f"users must be left out with a file, which has {chosen.total:,} people")
             people = [chosen.total]

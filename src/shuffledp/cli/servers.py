@@ -16,7 +16,7 @@ from urllib.parse import quote, urlsplit
 import typer
 
 from shuffledp.cli import options as given
-from shuffledp.cli.options import RESULT, flag, option, whole_number
+from shuffledp.cli.options import RESULT, flag, integer, option
 from shuffledp.cli.output import print_json, print_note, print_sentence
 from shuffledp.errors import DataError, ParameterError, UnreachableError
 from shuffledp.formatting import shown, shown_address
@@ -143,7 +143,7 @@ Tasks = Annotated[
     list[Path] | None,
     option("FILE", "A task to serve, or a folder of tasks; may be repeated.", name="--task"),
 ]
-Port = Annotated[int, option("NUMBER", "Port to listen on; 0 for any, which is logged.", parser=whole_number)]
+Port = Annotated[int, integer("Port to listen on; 0 for any, which is logged.")]
 Host = Annotated[str, option("ADDRESS", "Address to listen on; 0.0.0.0 for all interfaces.", panel=NETWORK)]
 CertificateFile = Annotated[
     Path | None, option("FILE", "Certificate with its chain, for TLS without a proxy.", panel=NETWORK)
@@ -206,7 +206,7 @@ def shuffler(
         flag("--page", "Serve the survey page at /.", panel=NETWORK),
     ] = False,
     host: Host = "127.0.0.1",
-    workers: Annotated[int, option("NUMBER", "Processes that accept reports.", panel=NETWORK, parser=whole_number)] = 1,
+    workers: Annotated[int, integer("Processes that accept reports.", panel=NETWORK)] = 1,
     certificate: CertificateFile = None,
     certificate_key: CertificateKey = None,
     most_per_second: Annotated[
@@ -289,7 +289,7 @@ def analyzer(
     block: given.Block = None,
     processes: Annotated[
         int | None,
-        option("NUMBER", "Processes that decrypt messages; default: one per core.", parser=whole_number),
+        integer("Processes that decrypt messages; default: one per core."),
     ] = None,
     host: Host = "127.0.0.1",
     certificate: CertificateFile = None,

@@ -23,12 +23,11 @@ from shuffledp.cli.answers import (
 )
 from shuffledp.cli.options import (
     CommandGroup,
+    integer,
     option,
     parse_pair,
     shortened,
     tasks_from_options,
-    text_choices,
-    whole_number,
 )
 from shuffledp.cli.output import (
     ProgressBar,
@@ -58,12 +57,7 @@ ADMISSIONS = ("anybody", "secret", "tokens")
 File = Annotated[Path, typer.Argument(metavar="FILE", show_default=False, hidden=True)]
 HonestUsers = Annotated[
     int | None,
-    option(
-        "NUMBER",
-        "Number of people per batch who follow the protocol; default: all.",
-        panel=PEOPLE,
-        parser=whole_number,
-    ),
+    integer("Number of people per batch who follow the protocol; default: all.", panel=PEOPLE),
 ]
 Admitted = Annotated[str, option("|".join(ADMISSIONS), "Who may send a report.", panel=PEOPLE)]
 Asker = Annotated[str | None, option("NAME", "Who asks: the name of the organisation.", panel=ASKED_BY)]
@@ -77,7 +71,7 @@ TaskProtocol = Annotated[str | None, option("NAME", "Default: chosen by error an
 
 def new_task(
     question: Annotated[str, option("WORDS", "The question that people answer.")],
-    users: Annotated[int, option("NUMBER", "Number of reports per batch.", parser=whole_number)],
+    users: Annotated[int, integer("Number of reports per batch.")],
     epsilon: given.Epsilon,
     delta: given.Delta,
     shuffler: Annotated[
@@ -86,6 +80,7 @@ def new_task(
     ],
     analyzer: Annotated[str, option("URL=KEY", "The analyzer and its public key or key file.", panel=SERVERS)],
     out: Annotated[Path, option("FILE", "The file to write the task to.", panel=given.RESULT)],
+    *,
     domain: Domain = None,
     domain_at: DomainAt = None,
     range_: Range = None,
@@ -96,12 +91,7 @@ def new_task(
     edges: Edges = None,
     quantiles: Quantiles = None,
     choose_up_to: ChooseUpTo = None,
-    free_text: given.FreeText = None,
-    alphabet: given.Alphabet = None,
-    pieces: given.Pieces = None,
-    normalise: given.Normalise = None,
-    levels: given.Levels = None,
-    width: given.Width = None,
+    texts: given.Texts,
     confirm: Annotated[
         float | None,
         option("SHARE", "Part of epsilon for a second task that counts the texts, such as 0.4.", panel=given.TEXTS),
@@ -140,8 +130,8 @@ def new_task(
     check_folder(out)
     now = datetime.now(UTC).replace(microsecond=0)
     opening = now if opens == "now" else moment_of(opens, name="opens", after=now)
-    choices = text_choices(free_text, alphabet=alphabet, pieces=pieces, normalise=normalise, levels=levels, width=width)
-    check_one_kind(domain=domain, range=range_, edges=edges, free_text=free_text, answers_from=answers_from)
+    choices = texts.choices()
+    check_one_kind(domain=domain, range=range_, edges=edges, free_text=texts.free_text, answers_from=answers_from)
     check_answer_options(
         edges=edges,
         quantiles=quantiles,
@@ -321,9 +311,9 @@ TASK = CommandGroup(
 
 def new_series(
     question: Annotated[str, option("WORDS", "The question that people answer in every round.")],
-    rounds: Annotated[int, option("NUMBER", "Number of rounds, such as 52.", parser=whole_number)],
+    rounds: Annotated[int, integer("Number of rounds, such as 52.")],
     period: Annotated[str, option("LENGTH", "Length of a round, such as 7d or 1h.")],
-    users: Annotated[int, option("NUMBER", "Number of reports per batch.", parser=whole_number)],
+    users: Annotated[int, integer("Number of reports per batch.")],
     epsilon: Annotated[float, option("NUMBER", "Privacy loss of all rounds together.")],
     delta: Annotated[float, option("NUMBER", "Probability of a larger privacy loss, of all rounds together.")],
     shuffler: Annotated[
@@ -338,18 +328,14 @@ def new_series(
         str, option("URL=KEY", "The analyzer and its public key, or a folder or list of keys.", panel=SERVERS)
     ],
     out: Annotated[Path, option("FILE", "The file to write the series to.", panel=given.RESULT)],
+    *,
     domain: Domain = None,
     domain_at: DomainAt = None,
     range_: Range = None,
     edges: Edges = None,
     quantiles: Quantiles = None,
     choose_up_to: ChooseUpTo = None,
-    free_text: given.FreeText = None,
-    alphabet: given.Alphabet = None,
-    pieces: given.Pieces = None,
-    normalise: given.Normalise = None,
-    levels: given.Levels = None,
-    width: given.Width = None,
+    texts: given.Texts,
     honest_users: HonestUsers = None,
     admission: Admitted = "anybody",
     asker: Asker = None,
@@ -383,8 +369,8 @@ def new_series(
     keep_existing([out], force=force)
     check_folder(out)
     now = datetime.now(UTC).replace(microsecond=0)
-    choices = text_choices(free_text, alphabet=alphabet, pieces=pieces, normalise=normalise, levels=levels, width=width)
-    check_one_kind(domain=domain, range=range_, edges=edges, free_text=free_text)
+    choices = texts.choices()
+    check_one_kind(domain=domain, range=range_, edges=edges, free_text=texts.free_text)
     check_answer_options(
         edges=edges,
         quantiles=quantiles,

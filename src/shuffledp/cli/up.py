@@ -14,13 +14,12 @@ from shuffledp.cli.answers import ChooseUpTo, Edges, Quantiles, check_answer_opt
 from shuffledp.cli.options import (
     PLACE,
     flag,
+    integer,
     lines_of,
     option,
     refuse_link,
     shortened,
     tasks_from_options,
-    text_choices,
-    whole_number,
 )
 from shuffledp.cli.output import (
     ProgressBar,
@@ -45,10 +44,9 @@ _ASKED = "Question and people"
 
 
 def up(
-    people: Annotated[int, option("NUMBER", "Number of simulated people; 0 for none.", parser=whole_number)] = 2_000,
-    users: Annotated[
-        int | None, option("NUMBER", "Reports per batch; default: all people.", parser=whole_number)
-    ] = None,
+    *,
+    people: Annotated[int, integer("Number of simulated people; 0 for none.")] = 2_000,
+    users: Annotated[int | None, integer("Reports per batch; default: all people.")] = None,
     once: Annotated[bool, flag("--once", "Stop after the release instead of waiting for Ctrl-C.")] = False,
     question: Annotated[
         str | None, option("WORDS", "Your own question; needs --answers or --free-text.", panel=_ASKED)
@@ -64,12 +62,7 @@ def up(
     edges: Edges = None,
     quantiles: Quantiles = None,
     choose_up_to: ChooseUpTo = None,
-    free_text: given.FreeText = None,
-    alphabet: given.Alphabet = None,
-    pieces: given.Pieces = None,
-    normalise: given.Normalise = None,
-    levels: given.Levels = None,
-    width: given.Width = None,
+    texts: given.Texts,
     pace: Annotated[
         str | None,
         option(
@@ -80,17 +73,13 @@ def up(
     ] = None,
     rounds: Annotated[
         int | None,
-        option("NUMBER", "Ask in this number of rounds, and show the trend.", panel=_ASKED, parser=whole_number),
+        integer("Ask in this number of rounds, and show the trend.", panel=_ASKED),
     ] = None,
     period: Annotated[
         str | None, option("LENGTH", "Length of a round, such as 20s; default: enough for all people.", panel=_ASKED)
     ] = None,
-    shufflers: Annotated[
-        int, option("NUMBER", "Number of shufflers in the chain.", panel=PLACE, parser=whole_number)
-    ] = 1,
-    port: Annotated[
-        int | None, option("NUMBER", "Port of the analyzer; default: a free one.", panel=PLACE, parser=whole_number)
-    ] = None,
+    shufflers: Annotated[int, integer("Number of shufflers in the chain.", panel=PLACE)] = 1,
+    port: Annotated[int | None, integer("Port of the analyzer; default: a free one.", panel=PLACE)] = None,
     folder: Annotated[
         Path | None,
         option(
@@ -124,7 +113,7 @@ def up(
         raise ParameterError("--pace is for one round: leave out --pace or --rounds")
     if once and pace is not None:
         raise ParameterError("--pace applies after the release, where --once stops: leave out one of them")
-    choices = text_choices(free_text, alphabet=alphabet, pieces=pieces, normalise=normalise, levels=levels, width=width)
+    choices = texts.choices()
     with tasks_from_options():
         typed = None if answers_file is None else list(lines_of(answers_file, "the answers "))
         listed = None if answers is None else [each.strip() for each in answers.split(",")]
@@ -308,37 +297,25 @@ def crowd(
     task: Annotated[Path, option("FILE", "The task.")],
     data: Annotated[list[str], option("FILE", "Simulated answers: a file, a folder or a pattern; may be repeated.")],
     column: Annotated[str, option("COLUMN", "The column with the answers; each row is one person.")],
+    *,
     people: Annotated[
         int | None,
-        option(
-            "NUMBER",
-            "Number of people, sampled from the rows; default: all rows.",
-            parser=whole_number,
-        ),
+        integer("Number of people, sampled from the rows; default: all rows."),
     ] = None,
     admission: Annotated[
         Path | None, option("FILE", "The secret of the task, or one-time tokens, one per line.")
     ] = None,
     rate: Annotated[float | None, option("NUMBER", "The most reports per second.", panel=_LOAD)] = None,
-    connections: Annotated[
-        int, option("NUMBER", "Number of people who send at the same time.", panel=_LOAD, parser=whole_number)
-    ] = 64,
+    connections: Annotated[int, integer("Number of people who send at the same time.", panel=_LOAD)] = 64,
     processes: Annotated[
         int | None,
-        option(
-            "NUMBER",
-            "Processes that make reports; one for each core unless given.",
-            panel=_LOAD,
-            parser=whole_number,
-        ),
+        integer("Processes that make reports; one for each core unless given.", panel=_LOAD),
     ] = None,
     patience: Annotated[
         float, option("SECONDS", "How long to retry a report that cannot be sent.", panel=_LOAD)
     ] = 60.0,
     separator: Separator = SEPARATOR,
-    delimiter: given.Delimiter = None,
-    encoding: given.Encoding = None,
-    format: given.Format = None,
+    reading: given.FileFormat,
     json: given.Json = False,
 ) -> None:
     """NOT PRIVATE: simulated people answer a task, or the open round of a series.
@@ -363,7 +340,7 @@ def crowd(
     checked(everything)
     asked = open_task(everything)
     shown = None if admission is None else read_secret(admission).split()
-    files = find_files(data, delimiter=delimiter, encoding=encoding, format=format)
+    files = find_files(data, **vars(reading))
     with ProgressBar() as progress:
         answers = simulated_answers(files, column=column, people=people, progress=progress)
         result = send_crowd(
