@@ -1,43 +1,110 @@
-"""The possible answers of a task in commands: the options, and the answers that they give."""
+"""The possible answers of a task: their options, the answers that these give, and a second task that counts texts."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 from shuffledp.cli.options import integer, option, shortened, tasks_from_options
 from shuffledp.errors import DataError, ParameterError
+from shuffledp.formatting import counted, epsilon_delta, people_at_most, share_at_most, short_exponent
 
 if TYPE_CHECKING:
-    from shuffledp.collect.task import AnswerChoices, AnswerEdges, Task
+    from shuffledp.accounting.curve import Guarantee
+    from shuffledp.collect.task import AnswerChoices, AnswerEdges, AnswerText, Task
     from shuffledp.collect.task.answers import Answers
+    from shuffledp.collect.task.confirm import SplitBudget
+    from shuffledp.protocols.text_codes import TextChoices
+    from shuffledp.release.release import Release
 
-ANSWERS = "Answers"
+_ANSWERS = "Answers"
 
-Domain = Annotated[
-    str | None, option("FILE|LIST", "The possible answers: a,b,c; or a file, one per line.", panel=ANSWERS)
-]
-DomainAt = Annotated[
-    str | None,
-    option("URL", "The public address of that file, for lists too long for the task.", panel=ANSWERS),
-]
-Range = Annotated[
-    str | None,
-    option("A:B", "Whole numbers from A to B, inclusive, as answers.", name="--range", panel=ANSWERS),
-]
-Edges = Annotated[
-    str | None,
-    option("EDGES", "Numbers as answers, in intervals: 0,18,30,65 or 0:120:5 (from, to, step).", panel=ANSWERS),
-]
-Quantiles = Annotated[
-    str | None, option("SHARES", "Quantiles that a release shows: 0.25,0.5,0.9; needs --edges.", panel=ANSWERS)
-]
-ChooseUpTo = Annotated[
-    int | None,
-    integer("The most answers that one person chooses.", panel=ANSWERS),
-]
+
+@dataclass(frozen=True, kw_only=True)
+class AnswerOptions:
+    """The possible answers, except those to a question for texts."""
+
+    domain: Annotated[
+        str | None, option("FILE|LIST", "The possible answers: a,b,c; or a file, one per line.", panel=_ANSWERS)
+    ] = None
+    domain_at: Annotated[
+        str | None,
+        option("URL", "The public address of that file, for lists too long for the task.", panel=_ANSWERS),
+    ] = None
+    range_: Annotated[
+        str | None,
+        option("A:B", "Whole numbers from A to B, inclusive, as answers.", name="--range", panel=_ANSWERS),
+    ] = None
+    answers_from: Annotated[
+        Path | None,
+        option("RELEASE", "Count the texts of a free-text release: its JSON file.", panel=_ANSWERS),
+    ] = None
+    edges: Annotated[
+        str | None,
+        option("EDGES", "Numbers as answers, in intervals: 0,18,30,65 or 0:120:5 (from, to, step).", panel=_ANSWERS),
+    ] = None
+    quantiles: Annotated[
+        str | None, option("SHARES", "Quantiles that a release shows: 0.25,0.5,0.9; needs --edges.", panel=_ANSWERS)
+    ] = None
+    choose_up_to: Annotated[int | None, integer("The most answers that one person chooses.", panel=_ANSWERS)] = None
+
+    def check(self, *, listed: bool | None = None, needs: str = "--domain") -> None:
+        """Refuse options of another kind of answers; `listed` says whether `needs`, or else --domain, lists them."""
+        if self.quantiles is not None and self.range_ is not None:
+            from shuffledp.histogram.ordered_estimate import SHARES
+
+            usual = ", ".join(f"{100 * share:.4g}%" for share in SHARES)
+            raise ParameterError(
+                f"--quantiles needs --edges: a task with --range shows the quantiles {usual}, where its counts give any"
+            )
+        if self.quantiles is not None and self.edges is None:
+            raise ParameterError("--quantiles needs --edges: only numbers have quantiles")
+        if listed is None:
+            listed = self.domain is not None and self.domain_at is None
+        if self.choose_up_to is not None and not listed:
+            raise ParameterError(f"--choose-up-to needs {needs}: the answers that people choose from")
+
+    def answers(self) -> Answers:
+        """Return the answers that the options give, except --answers-from."""
+        with tasks_from_options():
+            found = self._answers()
+            found.check()
+        return found
+
+    def _answers(self) -> Answers:
+        from shuffledp.cli.domains import inline_list, read_answers
+        from shuffledp.collect.task import AnswerList, AnswerRange
+
+        if (intervals := self.intervals()) is not None:
+            return intervals
+        if self.range_ is not None:
+            if self.domain_at is not None:
+                raise ParameterError("--domain-at needs --domain, the file with the answers")
+            start, stop = _range(self.range_)
+            return AnswerRange(start, stop + 1)
+        assert self.domain is not None
+        if self.choose_up_to is not None:
+            return _choices(read_answers(self.domain), self.choose_up_to)
+        if self.domain_at is None:
+            return AnswerList(read_answers(self.domain))
+        if inline_list(self.domain) is not None:
+            raise ParameterError("--domain must be the file with the answers for --domain-at, got a list")
+        return _answers_at(self.domain_at, Path(self.domain))
+
+    def intervals(self) -> AnswerEdges | None:
+        """Return the intervals of --edges, and the quantiles to show in increasing order."""
+        from shuffledp.cli.release_output import parse_shares
+        from shuffledp.collect.task import AnswerEdges
+        from shuffledp.collect.task.public_file import decimal_text
+        from shuffledp.histogram.edges import Edges
+
+        if self.edges is None:
+            return None
+        shares = [] if self.quantiles is None else sorted(set(parse_shares(self.quantiles)))
+        return AnswerEdges(str(Edges(self.edges)), [decimal_text(share) for share in shares])
 
 
 def check_one_kind(**given: object) -> None:
@@ -45,59 +112,6 @@ def check_one_kind(**given: object) -> None:
     if sum(each is not None for each in given.values()) != 1:
         *names, last = (f"--{name.replace('_', '-')}" for name in given)
         raise ParameterError(f"give the possible answers with exactly one of {', '.join(names)} or {last}")
-
-
-def check_answer_options(
-    *,
-    edges: str | None,
-    quantiles: str | None,
-    choose_up_to: int | None,
-    listed: bool,
-    range_: str | None = None,
-    needs: str = "--domain",
-) -> None:
-    """Refuse options that belong to another kind of answers; `needs` is the option that lists the answers."""
-    if quantiles is not None and range_ is not None:
-        from shuffledp.histogram.ordered_estimate import SHARES
-
-        usual = ", ".join(f"{100 * share:.4g}%" for share in SHARES)
-        raise ParameterError(
-            f"--quantiles needs --edges: a task with --range shows the quantiles {usual}, where its counts give any"
-        )
-    if quantiles is not None and edges is None:
-        raise ParameterError("--quantiles needs --edges: only numbers have quantiles")
-    if choose_up_to is not None and not listed:
-        raise ParameterError(f"--choose-up-to needs {needs}: the answers that people choose from")
-
-
-def answers_of(
-    *,
-    domain: str | None,
-    domain_at: str | None,
-    range_: str | None,
-    edges: str | None,
-    quantiles: str | None,
-    choose_up_to: int | None,
-) -> Answers:
-    """Return the answers that the options give, except texts."""
-    from shuffledp.cli.domains import read_answers
-
-    if edges is not None:
-        return number_answers(edges, quantiles)
-    if choose_up_to is not None and domain is not None:
-        return choice_answers(read_answers(domain), choose_up_to)
-    return _listed(domain, domain_at, range_)
-
-
-def number_answers(edges: str, quantiles: str | None) -> AnswerEdges:
-    """Return the intervals between edges, and the quantiles to show in increasing order."""
-    from shuffledp.cli.release_output import parse_shares
-    from shuffledp.collect.task import AnswerEdges
-    from shuffledp.collect.task.public_file import decimal_text
-    from shuffledp.histogram.edges import Edges
-
-    shares = [] if quantiles is None else sorted(set(parse_shares(quantiles)))
-    return AnswerEdges(str(Edges(edges)), [decimal_text(share) for share in shares])
 
 
 def edges_tip(task: Task) -> str | None:
@@ -121,7 +135,7 @@ _WORTHWHILE = 3.0
 """The gain from which edges are worth their extra messages: about 500 numbers with epsilon 1."""
 
 
-def choice_answers(values: Sequence[str], most: int) -> AnswerChoices:
+def _choices(values: Sequence[str], most: int) -> AnswerChoices:
     """Return the listed answers of which a person chooses several."""
     from shuffledp.collect.task import AnswerChoices
 
@@ -131,27 +145,6 @@ def choice_answers(values: Sequence[str], most: int) -> AnswerChoices:
             "leave it out"
         )
     return AnswerChoices(list(values), most)
-
-
-def _listed(domain: str | None, at: str | None, numbers: str | None) -> Answers:
-    """Return the answers that the options list."""
-    from shuffledp.cli.domains import inline_list, read_answers
-    from shuffledp.collect.task import AnswerList, AnswerRange
-
-    if numbers is not None:
-        if at is not None:
-            raise ParameterError("--domain-at needs --domain, the file with the answers")
-        start, stop = _range(numbers)
-        answers = AnswerRange(start, stop + 1)
-        with tasks_from_options():
-            answers.check()
-        return answers
-    assert domain is not None
-    if at is None:
-        return AnswerList(read_answers(domain))
-    if inline_list(domain) is not None:
-        raise ParameterError("--domain must be the file with the answers for --domain-at, got a list")
-    return _answers_at(at, Path(domain))
 
 
 def _answers_at(address: str, file: Path) -> Answers:
@@ -166,8 +159,7 @@ def _answers_at(address: str, file: Path) -> Answers:
         raise DataError(f"cannot read the list of answers {file}: {error.strerror}") from None
     size = len(content.removesuffix(b"\n").split(b"\n"))
     answers = AnswersElsewhere(address=address, sha256=hashlib.sha256(content).hexdigest(), size=size)
-    with tasks_from_options():
-        answers.check()
+    answers.check()
     answers.read(content)
     return answers
 
@@ -181,3 +173,67 @@ def _range(text: str) -> tuple[int, int]:
     if not colon or found[0] > found[1]:
         raise ParameterError(f"range must be two whole numbers such as 1:5, the smaller first, got {shortened(text)}")
     return found
+
+
+class Confirmation(NamedTuple):
+    """Another task of the same people: facts by title, and for JSON."""
+
+    facts: dict[str, str]
+    plain: dict[str, Any]
+
+
+def text_answers(
+    choices: TextChoices, people: Mapping[str, Any], *, epsilon: float, delta: float, confirm: float | None
+) -> tuple[AnswerText, SplitBudget | None]:
+    """Return the answers with the best code, and the budgets of both tasks if a second one is to count."""
+    from shuffledp.collect.task import AnswerText
+    from shuffledp.collect.task.confirm import split_budget
+    from shuffledp.validation import open_probability
+
+    if confirm is None:
+        return AnswerText.of(choices.search(**people, epsilon=epsilon, delta=delta).code), None
+    # the code is chosen for the budget that is certain
+    certain = (1 - open_probability("confirm", confirm)) * epsilon
+    code = choices.search(**people, epsilon=certain, delta=delta / 2).code
+    return AnswerText.of(code), split_budget(code, **people, epsilon=epsilon, delta=delta, share=confirm)
+
+
+def confirmation(task: Task, split: SplitBudget) -> Confirmation:
+    """Return the plan of the second task, before the first one has found a text."""
+    from shuffledp.collect.task.confirm import counting_error
+
+    plan = task.text_plan
+    assert plan is not None
+    texts = max(1, math.floor(task.users / plan.detection_limit))
+    error = counting_error(split, users=task.users, texts=texts, honest_users=task.honest_users)
+    delta = short_exponent(f"{split.count.delta:g}")
+    facts = {
+        "Second task": f"counts up to {counted(texts, 'text')} within ±{people_at_most(error)}: after the release, "
+        f"create it with --answers-from RELEASE.json --epsilon {split.count.epsilon:g} --delta {delta} and new keys",
+        "Both tasks": f"{epsilon_delta(split.total.epsilon, split.total.delta)} {_COMPOSED}",
+    }
+    plain = {
+        "find": _guarantee(split.find),
+        "count": {**_guarantee(split.count), "error": error, "texts": texts},
+        "together": _guarantee(split.total),
+    }
+    return Confirmation(facts, plain)
+
+
+def second_task(task: Task, first: Release) -> Confirmation:
+    """Return the guarantee of a task and of the release whose texts it counts."""
+    from shuffledp.collect.task.confirm import together
+
+    total = together(first, task)
+    epsilon, delta = share_at_most(total.epsilon, digits=3), share_at_most(total.delta)
+    return Confirmation(
+        {"Both tasks": f"with the release, epsilon {epsilon}, delta {delta} {_COMPOSED}"},
+        {"together": _guarantee(total)},
+    )
+
+
+_COMPOSED = "for people who answer both (exact composition)"
+
+
+def _guarantee(guarantee: Guarantee) -> dict[str, float]:
+    return {"epsilon": guarantee.epsilon, "delta": guarantee.delta}

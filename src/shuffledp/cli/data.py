@@ -105,7 +105,6 @@ def run(
     from shuffledp.cli.release_output import parse_shares, publish
     from shuffledp.data import find_files
     from shuffledp.explain.files import check_writable
-    from shuffledp.release.free_text import private_texts
     from shuffledp.release.hidden import NOT_WITH_BLOCK, Blocklist, hide
     from shuffledp.release.private_histogram import private_histogram
     from shuffledp.validation import whole
@@ -141,6 +140,8 @@ def run(
     try:
         with ProgressBar() as progress, quiet_start() if engine == "spark" else nullcontext():
             if choices is not None:
+                from shuffledp.release.free_text import private_texts
+
                 release = private_texts(
                     data, texts=choices, column=column[0], processes=_cores(), progress=progress, **asked
                 )
@@ -226,7 +227,6 @@ def simulate(
     """
     from shuffledp.cli.domains import read_possible_values
     from shuffledp.data import find_files
-    from shuffledp.release.free_text import simulate_texts
     from shuffledp.release.simulate import simulate as simulated
 
     data = find_files(files, **vars(reading))
@@ -246,6 +246,8 @@ def simulate(
     }
     with ProgressBar() as progress:
         if choices is not None:
+            from shuffledp.release.free_text import simulate_texts
+
             found = simulate_texts(
                 data, texts=choices, column=column[0], processes=_cores(), progress=progress, **asked
             )

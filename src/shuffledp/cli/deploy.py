@@ -3,33 +3,28 @@
 from __future__ import annotations
 
 import shlex
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from shuffledp.atomic_file import write_whole
 from shuffledp.cli import options as given
-from shuffledp.cli.answers import (
-    ChooseUpTo,
-    Domain,
-    Edges,
-    Quantiles,
-    Range,
-    answers_of,
-    check_answer_options,
-    check_one_kind,
-)
+from shuffledp.cli.answers import AnswerOptions, check_one_kind
 from shuffledp.cli.options import (
     CommandGroup,
+    Without,
     flag,
     integer,
+    moment_of,
     option,
     parse_pair,
     shortened,
     tasks_from_options,
 )
 from shuffledp.cli.output import ProgressBar, failures_in_json, note_written, print_json, print_sentence, print_title
-from shuffledp.cli.tasks import Admitted, Asker, Contact, HonestUsers, Language, Purpose, admission_of
+from shuffledp.cli.tasks import Admitted, AskedBy, HonestUsers, admission_of
 from shuffledp.errors import ParameterError
 from shuffledp.formatting import counted, epsilon_delta
 
@@ -58,6 +53,7 @@ Population = Annotated[
 
 def init(
     folder: Folder,
+    *,
     shufflers: Annotated[int, integer("Number of shufflers in the chain.")] = 2,
     address: Annotated[
         list[str] | None,
@@ -81,15 +77,8 @@ def init(
     epsilon: Annotated[float | None, option("NUMBER", "Privacy loss of the task.", panel=_TASK)] = None,
     delta: Annotated[float | None, option("NUMBER", "Probability of a larger privacy loss.", panel=_TASK)] = None,
     closes: Annotated[str, option("TIME", "End: a time in UTC, or a length of time from now.", panel=_TASK)] = "30d",
-    domain: Domain = None,
-    range_: Range = None,
-    edges: Edges = None,
-    quantiles: Quantiles = None,
-    choose_up_to: ChooseUpTo = None,
-    asker: Asker = None,
-    purpose: Purpose = None,
-    contact: Contact = None,
-    language: Language = None,
+    answers: Annotated[AnswerOptions, Without({"domain_at", "answers_from"})],
+    asked_by: AskedBy,
     honest_users: HonestUsers = None,
     admission: Admitted = "anybody",
     tokens: Annotated[
@@ -112,37 +101,36 @@ def init(
     organisation creates its own folder, and `shuffledp deploy join` completes
     it with the public values of the others.
     """
-    from shuffledp.collect.deployment.folders import create_invitations, new_folder, write_hand_over
+    from shuffledp.collect.deployment.folders import (
+        FIRST_TASK,
+        Deployment,
+        create_invitations,
+        ledger_of,
+        new_folder,
+        write_hand_over,
+    )
     from shuffledp.collect.deployment.joining import join as complete
     from shuffledp.collect.deployment.parties import PUBLIC, Chain
+    from shuffledp.ledger import Ledger
+    from shuffledp.validation import one_of
 
     with failures_in_json(json):
-        asked = {"users": users, "epsilon": epsilon, "delta": delta, "domain": domain, "range": range_, "edges": edges}
-        asked |= {"quantiles": quantiles, "choose_up_to": choose_up_to, "honest_users": honest_users, "tokens": tokens}
-        about = {"asker": asker, "purpose": purpose, "contact": contact, "language": language}
-        _check_task_options(question, only, asked | about)
+        guarantee = {"users": users, "honest_users": honest_users, "epsilon": epsilon, "delta": delta}
+        asked = {**guarantee, **vars(answers), "tokens": tokens, **vars(asked_by)}
+        _check_task_options(question, only, asked)
         limits = None if limit is None else parse_pair("--limit", limit)
         if only is not None and only != "analyzer" and limits is not None:
             raise ParameterError(f"--limit is for the analyzer's ledger, got --only {shortened(only)}")
         with tasks_from_options():
-            deployment = _deployment(shufflers, address, analyzer_address, only=only, store=store, page=page)
+            addresses = _addresses(shufflers, address, analyzer_address, only=only, page=page)
+            kind: Any = one_of("store", store, _STORES) if store else "postgres" if address else "sqlite"
+            deployment = Deployment(shufflers=shufflers, addresses=addresses, store=kind, page=page)
         make_task = None
         if question is not None:
-            make_task = _task_maker(
-                question=question,
-                answers={
-                    "domain": domain,
-                    "range_": range_,
-                    "edges": edges,
-                    "quantiles": quantiles,
-                    "choose_up_to": choose_up_to,
-                },
-                people={"users": users, "honest_users": honest_users, "epsilon": epsilon, "delta": delta, **about},
-                closes=closes,
-                admission=admission,
-            )
+            people = {**guarantee, **vars(asked_by)}
+            make_task = _task_maker(question, answers, people, closes=closes, admission=admission)
         task, command = None, None
-        people = population or f"people asked by {folder.resolve().name}"
+        population = population or f"people asked by {folder.resolve().name}"
         with new_folder(folder) as made:
             parties = deployment.create(made)
             if deployment.is_whole:
@@ -150,20 +138,22 @@ def init(
                 if make_task is None:
                     command = task_command(chain, folder)
                 else:
-                    task = _first_task(make_task, chain, made / PUBLIC)
+                    task = make_task(chain.shufflers, chain.analyzer)
+                    write_whole(made / PUBLIC / FIRST_TASK, task.to_json().encode())
                 admitted = {} if task is None else create_invitations(made, task, tokens=tokens, page=page)
-                complete(made, admission=admitted, limit=limits, population=people)
+                complete(made, admission=admitted, limit=limits, population=population)
             elif limits is not None:
-                _new_ledger(made, limits, people)
+                Ledger.create(ledger_of(made), epsilon=limits[0], delta=limits[1], population=population)
             write_hand_over(made, deployment, parties, name=str(folder), task=task, command=command)
+    following = _next_commands(folder, parties, command)
     if json:
-        print_json(created_as_json(folder, parties, task, command))
+        print_json(_created_as_json(folder, parties, task, following))
     else:
-        show_created(folder, deployment, parties, task, command, limit_is_default=limits is None)
+        _show_created(folder, deployment, parties, task, following, limit_is_default=limits is None)
 
 
 def _check_task_options(question: str | None, only: str | None, asked: dict[str, Any]) -> None:
-    named = [f"--{name.replace('_', '-')}" for name, value in asked.items() if value is not None]
+    named = [f"--{name.strip('_').replace('_', '-')}" for name, value in asked.items() if value is not None]
     if question is None and named:
         raise ParameterError(f"{named[0]} needs --question: it belongs to the first task")
     if question is not None and only is not None:
@@ -177,22 +167,13 @@ def _check_task_options(question: str | None, only: str | None, asked: dict[str,
                 raise ParameterError(f"--{name} must be given with --question")
 
 
-def _deployment(
-    shufflers: int,
-    addresses: Sequence[str] | None,
-    analyzer: str | None,
-    *,
-    only: str | None,
-    store: str | None,
-    page: bool,
-) -> Deployment:
-    """Return what to create from the options."""
-    from shuffledp.collect.deployment.folders import Deployment
+def _addresses(
+    shufflers: int, addresses: Sequence[str] | None, analyzer: str | None, *, only: str | None, page: bool
+) -> dict[str, str]:
+    """Return the address of each party to create."""
     from shuffledp.collect.deployment.parties import names_of
-    from shuffledp.validation import one_of
 
     names = names_of(shufflers)
-    kind: Any = one_of("store", store, _STORES) if store else "postgres" if addresses else "sqlite"
     if only is not None:
         if only not in names:
             raise ParameterError(f"--only must be one of {', '.join(names)}, got {shortened(only)}")
@@ -201,40 +182,29 @@ def _deployment(
             raise ParameterError(f"--only {only} needs one --address, its own, got {len(given)}")
         if page and only != names[0]:
             raise ParameterError(f"--page is for {names[0]}, to which people send reports, got --only {only}")
-        return Deployment(shufflers=shufflers, addresses={only: given[0]}, store=kind, page=page)
+        return {only: given[0]}
     if not addresses and analyzer is None:
-        local = {name: f"http://127.0.0.1:{_FIRST_PORT + at}" for at, name in enumerate(names)}
-        return Deployment(shufflers=shufflers, addresses=local, store=kind, page=page)
+        return {name: f"http://127.0.0.1:{_FIRST_PORT + at}" for at, name in enumerate(names)}
     if len(addresses or ()) != shufflers or analyzer is None:
         raise ParameterError(
             f"give --address for each of {counted(shufflers, 'shuffler')} and --analyzer-address, got "
             f"{counted(len(addresses or ()), 'address', things='addresses')} and "
             f"{'no' if analyzer is None else 'an'} address of the analyzer"
         )
-    everything = dict(zip(names, [*(addresses or ()), analyzer], strict=True))
-    return Deployment(shufflers=shufflers, addresses=everything, store=kind, page=page)
+    return dict(zip(names, [*(addresses or ()), analyzer], strict=True))
 
 
 def _task_maker(
-    *, question: str, answers: dict[str, Any], people: dict[str, Any], closes: str, admission: str
+    question: str, answers: AnswerOptions, people: dict[str, Any], *, closes: str, admission: str
 ) -> MakeTask:
     """Check the options of the first task; return a function that makes it once the servers have keys."""
-    from datetime import UTC, datetime
-
-    from shuffledp.cli.options import moment_of
     from shuffledp.collect import new_task
 
-    check_one_kind(domain=answers["domain"], range=answers["range_"], edges=answers["edges"])
-    check_answer_options(
-        edges=answers["edges"],
-        quantiles=answers["quantiles"],
-        choose_up_to=answers["choose_up_to"],
-        listed=answers["domain"] is not None,
-        range_=answers["range_"],
-    )
+    check_one_kind(domain=answers.domain, range=answers.range_, edges=answers.edges)
+    answers.check()
     now = datetime.now(UTC).replace(microsecond=0)
     closing, admitted = moment_of(closes, name="closes", after=now), admission_of(admission)
-    possible = answers_of(**answers, domain_at=None)
+    possible = answers.answers()
 
     def make(shufflers: list[Place], analyzer: Place) -> Task:
         with ProgressBar() as progress, tasks_from_options():
@@ -251,22 +221,6 @@ def _task_maker(
             )
 
     return make
-
-
-def _first_task(make: MakeTask, chain: Chain, folder: Path) -> Task:
-    from shuffledp.atomic_file import write_whole
-    from shuffledp.collect.deployment.folders import FIRST_TASK
-
-    task = make(chain.shufflers, chain.analyzer)
-    write_whole(folder / FIRST_TASK, task.to_json().encode())
-    return task
-
-
-def _new_ledger(folder: Path, limits: tuple[float, float], population: str) -> None:
-    from shuffledp.collect.deployment.folders import ledger_of
-    from shuffledp.ledger import Ledger
-
-    Ledger.create(ledger_of(folder), epsilon=limits[0], delta=limits[1], population=population)
 
 
 def join(
@@ -306,9 +260,9 @@ def join(
     for path in joined.written:
         note_written(path)
     if json:
-        print_json(joined_as_json(folder, joined))
+        print_json(_joined_as_json(folder, joined))
     else:
-        show_joined(folder, joined, limit_is_default=limits is None)
+        _show_joined(folder, joined, limit_is_default=limits is None)
 
 
 DEPLOY = CommandGroup(
@@ -341,7 +295,9 @@ def task_command(chain: Chain, folder: Path) -> str:
     return " \\\n  ".join(lines)
 
 
-def created_as_json(folder: Path, parties: Sequence[Party], task: Task | None, command: str | None) -> dict[str, Any]:
+def _created_as_json(
+    folder: Path, parties: Sequence[Party], task: Task | None, following: Sequence[str]
+) -> dict[str, Any]:
     """What `deploy init` created, for --json."""
     return {
         "folder": str(folder),
@@ -356,7 +312,7 @@ def created_as_json(folder: Path, parties: Sequence[Party], task: Task | None, c
             for each in parties
         ],
         "task": None if task is None else task.name,
-        "next": _next_commands(folder, parties, command),
+        "next": following,
     }
 
 
@@ -373,12 +329,12 @@ def _start_command(folder: Path, party: str) -> str:
     return f"shuffledp {kind} --config {shlex.quote(str(folder / party / 'server' / f'{kind}.toml'))}"
 
 
-def show_created(
+def _show_created(
     folder: Path,
     deployment: Deployment,
     parties: Sequence[Party],
     task: Task | None,
-    command: str | None,
+    following: Sequence[str],
     *,
     limit_is_default: bool,
 ) -> None:
@@ -412,7 +368,7 @@ def show_created(
     print_sentence("You hold all keys: hand each folder to its organisation and delete your copy, or use --only.")
     print_sentence(f"Which file goes to whom: {folder / 'HAND-OVER.md'}")
     print_sentence("Next:")
-    for line in _next_commands(folder, parties, command):
+    for line in following:
         print(line)
 
 
@@ -441,7 +397,7 @@ def _show_limit(folder: Path, *, is_default: bool) -> None:
         print_sentence(f"Limit of all tasks together: {epsilon_delta(limit.epsilon, limit.delta)}. It is final{hint}.")
 
 
-def joined_as_json(folder: Path, joined: Joined) -> dict[str, Any]:
+def _joined_as_json(folder: Path, joined: Joined) -> dict[str, Any]:
     """What `deploy join` completed, for --json."""
     return {
         "folder": str(folder),
@@ -453,7 +409,7 @@ def joined_as_json(folder: Path, joined: Joined) -> dict[str, Any]:
     }
 
 
-def show_joined(folder: Path, joined: Joined, *, limit_is_default: bool) -> None:
+def _show_joined(folder: Path, joined: Joined, *, limit_is_default: bool) -> None:
     """Print the state of the own parties, fingerprints to compare, and the next commands."""
     from shuffledp.collect.deployment.folders import ledger_of
 

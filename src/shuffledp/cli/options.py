@@ -354,6 +354,11 @@ def length_of(text: str, *, name: str) -> timedelta:
     return found
 
 
+def seconds_of(text: str, *, name: str) -> int:
+    """Parse a length of time as a number of seconds."""
+    return int(length_of(text, name=name).total_seconds())
+
+
 def moment_of(text: str, *, name: str, after: datetime) -> datetime:
     """Parse a date or a time, in UTC by default, or a length of time after a moment."""
     try:

@@ -2,30 +2,30 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-import typer
-
+from shuffledp.atomic_file import check_folder, write_whole
 from shuffledp.cli import options as given
 from shuffledp.cli.answers import (
-    ANSWERS,
-    ChooseUpTo,
-    Domain,
-    DomainAt,
-    Edges,
-    Quantiles,
-    Range,
-    answers_of,
-    check_answer_options,
+    AnswerOptions,
     check_one_kind,
+    confirmation,
     edges_tip,
+    second_task,
+    text_answers,
 )
 from shuffledp.cli.options import (
     CommandGroup,
+    Without,
     integer,
+    keep_existing,
+    moment_of,
     option,
     parse_pair,
+    seconds_of,
     shortened,
     tasks_from_options,
 )
@@ -46,27 +46,34 @@ from shuffledp.errors import BrokenPromiseError, DataError, ParameterError
 from shuffledp.formatting import shown_address
 
 if TYPE_CHECKING:
-    from shuffledp.cli.text_tasks import Confirmation
+    from shuffledp.cli.answers import Confirmation
     from shuffledp.collect.task import Place, Series, Servers, Task
     from shuffledp.collect.task.answers import Answers
     from shuffledp.collect.task.task import Admission
 
-PEOPLE, ASKED_BY, SERVERS, TIME = "People", "Asked by", "Servers", "Time"
+_PEOPLE, _ASKED_BY, _SERVERS, _TIME = "People", "Asked by", "Servers", "Time"
 ADMISSIONS = ("anybody", "secret", "tokens")
 
-File = Annotated[Path, typer.Argument(metavar="FILE", show_default=False, hidden=True)]
 HonestUsers = Annotated[
     int | None,
-    integer("Number of people per batch who follow the protocol; default: all.", panel=PEOPLE),
+    integer("Number of people per batch who follow the protocol; default: all.", panel=_PEOPLE),
 ]
-Admitted = Annotated[str, option("|".join(ADMISSIONS), "Who may send a report.", panel=PEOPLE)]
-Asker = Annotated[str | None, option("NAME", "Who asks: the name of the organisation.", panel=ASKED_BY)]
-Purpose = Annotated[str | None, option("WORDS", "What the counts are for.", panel=ASKED_BY)]
-Contact = Annotated[str | None, option("ADDRESS", "A mail address, or a page with https://.", panel=ASKED_BY)]
-Language = Annotated[
-    str | None, option("TAG", "The language of the question, such as de or pt-BR (BCP 47).", panel=ASKED_BY)
-]
+Admitted = Annotated[str, option("|".join(ADMISSIONS), "Who may send a report.", panel=_PEOPLE)]
 TaskProtocol = Annotated[str | None, option("NAME", "Default: chosen by error and messages.", panel=given.PROTOCOL)]
+
+
+@dataclass(frozen=True, kw_only=True)
+class AskedBy:
+    """Who asks, and why."""
+
+    asker: Annotated[str | None, option("NAME", "Who asks: the name of the organisation.", panel=_ASKED_BY)] = None
+    purpose: Annotated[str | None, option("WORDS", "What the counts are for.", panel=_ASKED_BY)] = None
+    contact: Annotated[str | None, option("ADDRESS", "A mail address, or a page with https://.", panel=_ASKED_BY)] = (
+        None
+    )
+    language: Annotated[
+        str | None, option("TAG", "The language of the question, such as de or pt-BR (BCP 47).", panel=_ASKED_BY)
+    ] = None
 
 
 def new_task(
@@ -76,21 +83,12 @@ def new_task(
     delta: given.Delta,
     shuffler: Annotated[
         list[str],
-        option("URL=KEY", "A shuffler and its public key or key file; repeat for a chain.", panel=SERVERS),
+        option("URL=KEY", "A shuffler and its public key or key file; repeat for a chain.", panel=_SERVERS),
     ],
-    analyzer: Annotated[str, option("URL=KEY", "The analyzer and its public key or key file.", panel=SERVERS)],
+    analyzer: Annotated[str, option("URL=KEY", "The analyzer and its public key or key file.", panel=_SERVERS)],
     out: Annotated[Path, option("FILE", "The file to write the task to.", panel=given.RESULT)],
     *,
-    domain: Domain = None,
-    domain_at: DomainAt = None,
-    range_: Range = None,
-    answers_from: Annotated[
-        Path | None,
-        option("RELEASE", "Count the texts of a free-text release: its JSON file.", panel=ANSWERS),
-    ] = None,
-    edges: Edges = None,
-    quantiles: Quantiles = None,
-    choose_up_to: ChooseUpTo = None,
+    answers: AnswerOptions,
     texts: given.Texts,
     confirm: Annotated[
         float | None,
@@ -98,15 +96,12 @@ def new_task(
     ] = None,
     honest_users: HonestUsers = None,
     admission: Admitted = "anybody",
-    asker: Asker = None,
-    purpose: Purpose = None,
-    contact: Contact = None,
-    language: Language = None,
-    opens: Annotated[str, option("TIME", "Start: a time in UTC, or a length of time from now.", panel=TIME)] = "now",
+    asked_by: AskedBy,
+    opens: Annotated[str, option("TIME", "Start: a time in UTC, or a length of time from now.", panel=_TIME)] = "now",
     closes: Annotated[
-        str, option("TIME", "End: a time in UTC, or a length of time after the start.", panel=TIME)
+        str, option("TIME", "End: a time in UTC, or a length of time after the start.", panel=_TIME)
     ] = "30d",
-    time_precision: Annotated[str, option("LENGTH", "Precision of the time in a report.", panel=TIME)] = "1h",
+    time_precision: Annotated[str, option("LENGTH", "Precision of the time in a report.", panel=_TIME)] = "1h",
     protocol: TaskProtocol = None,
     force: given.Force = False,
     explain: given.Explain = False,
@@ -117,11 +112,6 @@ def new_task(
     KEY is the public key that `shuffledp keys new` prints, or its file. The id of a task is the SHA-256 of its content.
     Create new keys for each task.
     """
-    from datetime import UTC, datetime
-
-    from shuffledp.atomic_file import check_folder, write_whole
-    from shuffledp.cli.options import keep_existing, length_of, moment_of
-    from shuffledp.cli.text_tasks import confirmation, second_task, text_answers
     from shuffledp.collect import new_task as create
     from shuffledp.collect.task.confirm import found_texts
     from shuffledp.release.serialize import from_text as read_release
@@ -131,38 +121,31 @@ def new_task(
     now = datetime.now(UTC).replace(microsecond=0)
     opening = now if opens == "now" else moment_of(opens, name="opens", after=now)
     choices = texts.choices()
-    check_one_kind(domain=domain, range=range_, edges=edges, free_text=texts.free_text, answers_from=answers_from)
-    check_answer_options(
-        edges=edges,
-        quantiles=quantiles,
-        choose_up_to=choose_up_to,
-        listed=domain is not None and domain_at is None,
-        range_=range_,
+    check_one_kind(
+        domain=answers.domain,
+        range=answers.range_,
+        edges=answers.edges,
+        free_text=texts.free_text,
+        answers_from=answers.answers_from,
     )
+    answers.check()
     if confirm is not None and choices is None:
         raise ParameterError("--confirm needs --free-text: a second task counts the texts that the first one finds")
     people = {"users": users, "honest_users": honest_users}
     with ProgressBar() as progress, tasks_from_options():
         first, split = None, None
-        answers: Answers
+        possible: Answers
         if choices is not None:
-            answers, split = text_answers(choices, people, epsilon=epsilon, delta=delta, confirm=confirm)
-        elif answers_from is not None:
-            first = read_release(answers_from)
-            answers = found_texts(first)
+            possible, split = text_answers(choices, people, epsilon=epsilon, delta=delta, confirm=confirm)
+        elif answers.answers_from is not None:
+            first = read_release(answers.answers_from)
+            possible = found_texts(first)
         else:
-            answers = answers_of(
-                domain=domain,
-                domain_at=domain_at,
-                range_=range_,
-                edges=edges,
-                quantiles=quantiles,
-                choose_up_to=choose_up_to,
-            )
-        answers.check()
+            possible = answers.answers()
+        possible.check()
         made = create(
             question=question,
-            answers=answers,
+            answers=possible,
             users=users,
             honest_users=honest_users,
             epsilon=epsilon if split is None else split.find.epsilon,
@@ -172,24 +155,27 @@ def new_task(
             opens=opening,
             closes=moment_of(closes, name="closes", after=opening),
             protocol=protocol,
-            time_precision=int(length_of(time_precision, name="time_precision").total_seconds()),
+            time_precision=seconds_of(time_precision, name="time_precision"),
             admission=admission_of(admission),
-            asker=asker,
-            purpose=purpose,
-            contact=contact,
-            language=language,
+            **vars(asked_by),
             progress=progress,
         )
-    write_whole(out, made.to_json().encode())
-    note_written(out)
-    print_note("note: use the keys for this task only, and destroy them when it is over")
-    if (tip := edges_tip(made)) is not None:
-        print_note(f"tip: {tip}")
+    _write(made, out, note="use the keys for this task only, and destroy them when it is over")
     more = confirmation(made, split) if split else None if first is None else second_task(made, first)
     _show(made, explain=explain, json=json, more=more)
 
 
-def show_task(file: File, explain: given.Explain = False, json: given.Json = False) -> None:
+def _write(made: Task | Series, out: Path, *, note: str) -> None:
+    from shuffledp.collect.task import Series
+
+    write_whole(out, made.to_json().encode())
+    note_written(out)
+    print_note(f"note: {note}")
+    if (tip := edges_tip(made.task(1) if isinstance(made, Series) else made)) is not None:
+        print_note(f"tip: {tip}")
+
+
+def show_task(file: given.File, explain: given.Explain = False, json: given.Json = False) -> None:
     """Show the question, the guarantee and the servers of a task.
 
     FILE is a task. The exit code is 4 if the claimed guarantee is false.
@@ -200,7 +186,7 @@ def show_task(file: File, explain: given.Explain = False, json: given.Json = Fal
 
 
 def check_task(
-    file: File,
+    file: given.File,
     at_most: Annotated[str | None, option("EPSILON,DELTA", "The largest privacy loss to accept.")] = None,
     pin: Annotated[str | None, option("ID", "The expected task id; another task is refused.")] = None,
     json: given.Json = False,
@@ -321,32 +307,24 @@ def new_series(
         option(
             "URL=KEY",
             "A shuffler and its public key, or a folder or list of keys, one per round; repeat for a chain.",
-            panel=SERVERS,
+            panel=_SERVERS,
         ),
     ],
     analyzer: Annotated[
-        str, option("URL=KEY", "The analyzer and its public key, or a folder or list of keys.", panel=SERVERS)
+        str, option("URL=KEY", "The analyzer and its public key, or a folder or list of keys.", panel=_SERVERS)
     ],
     out: Annotated[Path, option("FILE", "The file to write the series to.", panel=given.RESULT)],
     *,
-    domain: Domain = None,
-    domain_at: DomainAt = None,
-    range_: Range = None,
-    edges: Edges = None,
-    quantiles: Quantiles = None,
-    choose_up_to: ChooseUpTo = None,
+    answers: Annotated[AnswerOptions, Without({"answers_from"})],
     texts: given.Texts,
     honest_users: HonestUsers = None,
     admission: Admitted = "anybody",
-    asker: Asker = None,
-    purpose: Purpose = None,
-    contact: Contact = None,
-    language: Language = None,
+    asked_by: AskedBy,
     opens: Annotated[
-        str, option("TIME", "Start of the first round: a time in UTC, or a length of time from now.", panel=TIME)
+        str, option("TIME", "Start of the first round: a time in UTC, or a length of time from now.", panel=_TIME)
     ] = "now",
     time_precision: Annotated[
-        str | None, option("LENGTH", "Precision of the time in a report; default: 1h, or the period.", panel=TIME)
+        str | None, option("LENGTH", "Precision of the time in a report; default: 1h, or the period.", panel=_TIME)
     ] = None,
     protocol: TaskProtocol = None,
     force: given.Force = False,
@@ -359,73 +337,47 @@ def new_series(
     or the folder of `shuffledp keys new --number`, which has a key for each round. The id of a series is the SHA-256
     of its content. Who pins it pins every round.
     """
-    from datetime import UTC, datetime
-
-    from shuffledp.atomic_file import check_folder, write_whole
-    from shuffledp.cli.options import keep_existing, length_of, moment_of
-    from shuffledp.cli.text_tasks import text_answers
     from shuffledp.collect import new_series as create
 
     keep_existing([out], force=force)
     check_folder(out)
     now = datetime.now(UTC).replace(microsecond=0)
     choices = texts.choices()
-    check_one_kind(domain=domain, range=range_, edges=edges, free_text=texts.free_text)
-    check_answer_options(
-        edges=edges,
-        quantiles=quantiles,
-        choose_up_to=choose_up_to,
-        listed=domain is not None and domain_at is None,
-        range_=range_,
-    )
-    precision = None if time_precision is None else length_of(time_precision, name="time_precision")
+    check_one_kind(domain=answers.domain, range=answers.range_, edges=answers.edges, free_text=texts.free_text)
+    answers.check()
+    precision = None if time_precision is None else seconds_of(time_precision, name="time_precision")
     people = {"users": users, "honest_users": honest_users}
     with ProgressBar() as progress, tasks_from_options():
-        answers: Answers
+        possible: Answers
         if choices is not None:
-            answers, _ = text_answers(choices, people, epsilon=epsilon, delta=delta, confirm=None)
+            possible, _ = text_answers(choices, people, epsilon=epsilon, delta=delta, confirm=None)
         else:
-            answers = answers_of(
-                domain=domain,
-                domain_at=domain_at,
-                range_=range_,
-                edges=edges,
-                quantiles=quantiles,
-                choose_up_to=choose_up_to,
-            )
-        answers.check()
+            possible = answers.answers()
+        possible.check()
         made = create(
             question=question,
-            answers=answers,
+            answers=possible,
             users=users,
             honest_users=honest_users,
             epsilon=epsilon,
             delta=delta,
             rounds=rounds,
-            period=int(length_of(period, name="period").total_seconds()),
+            period=seconds_of(period, name="period"),
             servers=_servers(shuffler, analyzer, rounds=rounds),
             opens=now if opens == "now" else moment_of(opens, name="opens", after=now),
             protocol=protocol,
-            time_precision=None if precision is None else int(precision.total_seconds()),
+            time_precision=precision,
             admission=admission_of(admission),
-            asker=asker,
-            purpose=purpose,
-            contact=contact,
-            language=language,
+            **vars(asked_by),
             progress=progress,
         )
-    write_whole(out, made.to_json().encode())
-    note_written(out)
-    if len(made.servers) > 1:
-        print_note("note: destroy the key of a round when the round is over and released")
-    else:
-        print_note("note: use the keys for this series only, and destroy them when it is over")
-    if (tip := edges_tip(made.task(1))) is not None:
-        print_note(f"tip: {tip}")
+    key_of_round = "destroy the key of a round when the round is over and released"
+    one_key = "use the keys for this series only, and destroy them when it is over"
+    _write(made, out, note=key_of_round if len(made.servers) > 1 else one_key)
     _show_series(made, explain=explain, json=json)
 
 
-def show_series(file: File, explain: given.Explain = False, json: given.Json = False) -> None:
+def show_series(file: given.File, explain: given.Explain = False, json: given.Json = False) -> None:
     """Show the question, the rounds and the guarantee of a series, of one round and of all together.
 
     FILE is a series. The exit code is 4 if a claimed guarantee is false.
@@ -436,7 +388,7 @@ def show_series(file: File, explain: given.Explain = False, json: given.Json = F
 
 
 def check_series(
-    file: File,
+    file: given.File,
     at_most: Annotated[
         str | None, option("EPSILON,DELTA", "The largest privacy loss to accept, of all rounds together.")
     ] = None,

@@ -10,14 +10,16 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from shuffledp.cli import options as given
-from shuffledp.cli.answers import ChooseUpTo, Edges, Quantiles, check_answer_options, number_answers
+from shuffledp.cli.answers import AnswerOptions
 from shuffledp.cli.options import (
     PLACE,
+    Without,
     flag,
     integer,
     lines_of,
     option,
     refuse_link,
+    seconds_of,
     shortened,
     tasks_from_options,
 )
@@ -59,9 +61,7 @@ def up(
         Path | None,
         option("FILE", "What simulated people type, one text per line; needs --free-text.", panel=_ASKED),
     ] = None,
-    edges: Edges = None,
-    quantiles: Quantiles = None,
-    choose_up_to: ChooseUpTo = None,
+    answer_options: Annotated[AnswerOptions, Without({"domain", "domain_at", "range_", "answers_from"})],
     texts: given.Texts,
     pace: Annotated[
         str | None,
@@ -102,7 +102,6 @@ def up(
     With --rounds 4 the same people are asked four times and change their
     answers; the guarantee holds for all rounds together.
     """
-    from shuffledp.cli.options import length_of
     from shuffledp.collect.simulation.one_machine import OneMachine
     from shuffledp.collect.simulation.people import Question
 
@@ -117,26 +116,24 @@ def up(
     with tasks_from_options():
         typed = None if answers_file is None else list(lines_of(answers_file, "the answers "))
         listed = None if answers is None else [each.strip() for each in answers.split(",")]
-        check_answer_options(
-            edges=edges,
-            quantiles=quantiles,
-            choose_up_to=choose_up_to,
-            listed=edges is None and choices is None,
-            needs="--answers",
-        )
-        numbers = None if edges is None else number_answers(edges, quantiles)
+        answer_options.check(listed=answer_options.edges is None and choices is None, needs="--answers")
         machine = OneMachine(
             people=people,
             users=users,
             question=Question.of(
-                question, listed, texts=choices, typed=typed, numbers=numbers, choose_up_to=choose_up_to
+                question,
+                listed,
+                texts=choices,
+                typed=typed,
+                numbers=answer_options.intervals(),
+                choose_up_to=answer_options.choose_up_to,
             ),
             pace=per_second,
             shufflers=shufflers,
             port=port,
             folder=folder,
             rounds=rounds,
-            period=None if period is None else int(length_of(period, name="period").total_seconds()),
+            period=None if period is None else seconds_of(period, name="period"),
             takes_long=lambda: print_note("stopping"),
         )
     with machine:
