@@ -96,7 +96,17 @@ _NAME = "shuffledp.command"
 """Where the context of a call keeps the full name of its command."""
 
 
-class Command(TyperCommand):
+class _WithHelp:
+    """The option --help without the type of its value."""
+
+    def get_help_option(self, ctx: Any) -> Any:
+        option = super().get_help_option(ctx)  # type: ignore[misc]
+        if option is not None:
+            option.metavar = ""
+        return option
+
+
+class Command(_WithHelp, TyperCommand):
     """A command whose help lists protocols, which are looked up only for --help."""
 
     def format_help(self, ctx: Any, formatter: Any) -> None:
@@ -105,10 +115,6 @@ class Command(TyperCommand):
             if text := getattr(option, "help", None):
                 option.help = with_names(text)  # type: ignore[attr-defined]
         super().format_help(ctx, formatter)
-
-    def get_help_option(self, ctx: Any) -> Any:
-        """Return the option --help."""
-        return _without_type(super().get_help_option(ctx))
 
     def invoke(self, ctx: Any) -> Any:
         """Run the command and record its full name, such as `task new`, for errors."""
@@ -133,19 +139,8 @@ class Command(TyperCommand):
             raise
 
 
-class Group(TyperGroup):
+class Group(_WithHelp, TyperGroup):
     """Commands with a first name in common, such as `task new` and `task show`."""
-
-    def get_help_option(self, ctx: Any) -> Any:
-        """Return the option --help."""
-        return _without_type(super().get_help_option(ctx))
-
-
-def _without_type(flag: Any) -> Any:
-    """Hide the type of a flag in the help."""
-    if flag is not None:
-        flag.metavar = ""
-    return flag
 
 
 class Commands(Group):
@@ -179,7 +174,8 @@ def _end(ctx: Any, error: ShuffledpError | ImportError | OSError) -> NoReturn:
     """Print what is wrong and end the command."""
     match error:
         case ShuffledpError():
-            code, message = _code(error), str(error)
+            code = next(code for kind, code in _CODES.items() if isinstance(error, kind))
+            message = str(error)
         case ModuleNotFoundError(name=name) if name in _COLLECTING:
             code, message = 1, str(MissingExtraError(name, extra="collect"))
         case ImportError():
@@ -190,21 +186,14 @@ def _end(ctx: Any, error: ShuffledpError | ImportError | OSError) -> NoReturn:
         case OSError():
             _discard_stdout()
             code, message = 3, f"cannot write to stdout: {error.strerror}"
-    print(f"shuffledp {_name(ctx)}: {message}", *_notes(error), sep="; ", file=sys.stderr)
+    print(
+        f"shuffledp {ctx.meta.get(_NAME, ctx.invoked_subcommand)}: {message}", *_notes(error), sep="; ", file=sys.stderr
+    )
     raise typer.Exit(code) from None
 
 
-def _name(ctx: Any) -> str:
-    """Return the full name of the command that was called."""
-    return str(ctx.meta.get(_NAME, ctx.invoked_subcommand))
-
-
-def _code(error: ShuffledpError) -> int:
-    return next(code for kind, code in _CODES.items() if isinstance(error, kind))
-
-
 def _notes(error: BaseException) -> list[str]:
-    """Return the notes of an error, such as that a ledger counts the release as spent."""
+    """Return the notes, such as that a ledger counts the release as spent."""
     return getattr(error, "__notes__", [])
 
 
@@ -220,7 +209,6 @@ app = typer.Typer(
 def _add(
     to: typer.Typer, name: str, command: tuple[Callable[..., Any], str] | CommandGroup, *, panel: str | None = None
 ) -> None:
-    """Add a command or a group of commands."""
     if isinstance(command, CommandGroup):
         group = typer.Typer(cls=Group, help=command.help, no_args_is_help=True, context_settings=_HELP)
         for each, inside in command.commands.items():
@@ -229,7 +217,7 @@ def _add(
     else:
         function, example = command
         text = _in_paragraphs(inspect.getdoc(function) or "")
-        to.command(name, cls=Command, help=text, epilog=_example(example), rich_help_panel=panel)(
+        to.command(name, cls=Command, help=text, epilog=f"Example:\n\n{example}", rich_help_panel=panel)(
             from_records(function)
         )
 
@@ -237,10 +225,6 @@ def _add(
 def _in_paragraphs(text: str) -> str:
     """Join the lines of each paragraph: typer would keep the line breaks of all but the first."""
     return "\n\n".join(" ".join(paragraph.split()) for paragraph in text.split("\n\n"))
-
-
-def _example(text: str) -> str:
-    return f"Example:\n\n{text}"
 
 
 for name, command in COMMANDS.items():

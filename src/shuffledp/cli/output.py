@@ -59,14 +59,17 @@ def new_table(**more: Any) -> Table:
 
 def natural_width(table: Table) -> int:
     """Return the width of a table without wrapping."""
-    console = Screen(width=_UNLIMITED)
-    return Measurement.get(console, console.options, table).maximum
+    return _measured(table).maximum
 
 
 def least_width(table: Table) -> int:
     """Return the width of a table with all cells wrapped."""
+    return _measured(table).minimum
+
+
+def _measured(table: Table) -> Measurement:
     console = Screen(width=_UNLIMITED)
-    return Measurement.get(console, console.options, table).minimum
+    return Measurement.get(console, console.options, table)
 
 
 def print_table(table: Table) -> None:
@@ -107,10 +110,14 @@ def print_title(text: str) -> None:
 
 def print_sentence(text: str | Text) -> None:
     """Print a sentence, wrapped between words on a terminal."""
+    _for_reading().print(text, soft_wrap=not has_edge(), highlight=False, markup=False)
+
+
+def _for_reading() -> Screen:
     console = Screen()
     if has_edge():
         console.width = min(console.width, _READABLE_WIDTH)
-    console.print(text, soft_wrap=not has_edge(), highlight=False, markup=False)
+    return console
 
 
 def print_paragraphs(parts: Mapping[str, str]) -> None:
@@ -133,13 +140,11 @@ def print_facts(facts: Mapping[str, str]) -> None:
     room = max(map(len, facts)) + 2
     for title, text in facts.items():
         if has_edge():
-            console = Screen()
-            console.width = min(console.width, _READABLE_WIDTH)
             grid = Table.grid()
             grid.add_column(width=room, no_wrap=True)
             grid.add_column(overflow="fold")
             grid.add_row(Text(f"{title}:", style="bold"), Text(text))
-            console.print(grid, highlight=False)
+            _for_reading().print(grid, highlight=False)
         else:
             print_sentence(f"{title + ':':<{room}}{text}")
 
@@ -147,9 +152,7 @@ def print_facts(facts: Mapping[str, str]) -> None:
 def print_indented(text: str) -> None:
     """Print a sentence below a table, aligned with its first column."""
     if has_edge():
-        console = Screen()
-        console.width = min(console.width, _READABLE_WIDTH)
-        console.print(Padding(Text(text), (0, 0, 0, 2)), highlight=False)
+        _for_reading().print(Padding(Text(text), (0, 0, 0, 2)), highlight=False)
     else:
         print_sentence(f"  {text}")
 
@@ -221,7 +224,6 @@ class ProgressBar:
             self._draw()
 
     def _begin(self) -> None:
-        """Show the bars after the first second."""
         with self._lock:
             if self._file is None or self._file.closed:
                 return

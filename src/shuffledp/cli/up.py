@@ -32,6 +32,7 @@ from shuffledp.cli.output import (
     print_title,
     print_whole,
 )
+from shuffledp.cli.releases import show_trend
 from shuffledp.errors import ParameterError
 from shuffledp.formatting import counted, epsilon_delta
 from shuffledp.jsonable import plain
@@ -171,7 +172,6 @@ def up(
 def _show_rounds(machine: OneMachine, *, explain: bool, as_json: bool) -> None:
     """Print the release of every round, and then what changed between the rounds."""
     from shuffledp.cli.release_output import publish
-    from shuffledp.cli.trend import show_trend
     from shuffledp.explain.task_series import how_often
     from shuffledp.release.trend import Trend
     from shuffledp.release.trend_files import to_dict
