@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from shuffledp.atomic_file import check_folder, write_whole
 from shuffledp.cli import options as given
 from shuffledp.cli.options import (
     RESULT,
@@ -17,8 +18,6 @@ from shuffledp.cli.options import (
     option,
     parse_whole,
     parse_wholes,
-    read_whole,
-    shortened,
 )
 from shuffledp.cli.output import (
     ProgressBar,
@@ -46,6 +45,7 @@ if TYPE_CHECKING:
     from shuffledp.release.compare import Measurement
 
 PROTOCOLS_EXAMPLE = "shuffledp protocols --model shuffled"
+_LISTED_FIELDS = ("title", "summary", "model", "estimator", "advised")
 _USED_BY = {"shuffled": "run and plan", "local": "compare", "central": "run --trust curator, and compare"}
 
 
@@ -63,14 +63,7 @@ def protocols(
     if json:
         print_json(
             [
-                {
-                    "name": name,
-                    "title": entry.title,
-                    "summary": entry.summary,
-                    "model": entry.model,
-                    "estimator": entry.estimator,
-                    "advised": entry.advised,
-                }
+                {"name": name, **{field: getattr(entry, field) for field in _LISTED_FIELDS}}
                 for name, entry in entries.items()
             ]
         )
@@ -190,15 +183,15 @@ def compare(
     Protocols of the local, the shuffled and the central model run on the
     same people and values, with the same guarantee.
     """
-    from shuffledp.atomic_file import check_folder, write_whole
     from shuffledp.explain.figures import check_figure
     from shuffledp.explain.plots import draw_comparison
     from shuffledp.explain.research import markdown_page
     from shuffledp.release.compare import compare as measured
 
-    for path, check in ((figure, check_figure), (markdown, check_folder)):
-        if path is not None:
-            check(path)
+    if figure is not None:
+        check_figure(figure)
+    if markdown is not None:
+        check_folder(markdown)
     people = [] if users is None else parse_wholes(users, name="users")
     question: dict[str, Any] = {"epsilon": epsilon, "delta": delta, "beta": beta, "trials": trials}
     with ProgressBar() as progress:
@@ -233,7 +226,6 @@ def compare(
 
 
 def _counted(name: str, column: str | None, **how: str | None) -> Tally:
-    """Return the true counts of a column of a file."""
     from shuffledp.data import Source
     from shuffledp.data.people import People
 
@@ -404,7 +396,6 @@ def _show_separation(result: Separation) -> None:
 
 
 def _separation_table(result: Separation, chosen: Sequence[int]) -> Table:
-    """Return a table with a column for each of the chosen sizes."""
     from shuffledp.explain.research import label, people
 
     table = new_table()
@@ -422,46 +413,27 @@ def _separation_table(result: Separation, chosen: Sequence[int]) -> Table:
 
 def _sizes(problem: str, options: dict[str, str | None]) -> dict[str, Any]:
     """Return the given sizes and options, each of which must belong to the problem."""
-    given_options = {name: text for name, text in options.items() if text is not None}
-    known = _OPTIONS[problem]
-    for name in given_options:
-        if name not in known:
+    known, sizes = _OPTIONS[problem], dict[str, Any]()
+    for name, text in options.items():
+        if text is not None and name not in known:
             raise ParameterError(f"{name} does not apply to {problem}, which takes {' and '.join(known)}")
-    return {known[name][0]: known[name][1](name, text) for name, text in given_options.items()}
+        if text is not None:
+            parameter, parse = known[name]
+            sizes[parameter] = parse(text, name=name)
+    return sizes
 
 
-def _whole_numbers(name: str, text: str) -> tuple[int, ...]:
-    return tuple(_people_needed(name, part, "whole numbers such as 10,100,1000", text) for part in text.split(","))
-
-
-def _numbers(name: str, text: str) -> tuple[float, ...]:
+def _numbers(text: str, *, name: str) -> tuple[float, ...]:
     try:
         return tuple(float(part) for part in text.split(","))
     except ValueError:
         raise ParameterError(f"{name} must be numbers such as 0.1,0.03, got {text!r}") from None
 
 
-def _one_number(name: str, text: str) -> int:
-    from shuffledp.validation import whole
-
-    return whole(name, _people_needed(name, text, "one whole number", text))
-
-
-def _people_needed(name: str, part: str, needed: str, text: str) -> int:
-    number = read_whole(part)
-    if number is None:
-        raise ParameterError(f"{name} must be {needed}, got {shortened(text)}")
-    return number
-
-
-def _bins(name: str, text: str) -> int:
-    return parse_whole(text, name=name)
-
-
-_OPTIONS: dict[str, dict[str, tuple[str, Callable[[str, str], Any]]]] = {
-    "pointer-chasing": {"l": ("sizes", _whole_numbers)},
-    "pointer-jumping": {"h": ("sizes", _whole_numbers), "s": ("branching", _one_number)},
-    "support": {"h": ("sizes", _whole_numbers), "bins": ("bins", _bins)},
+_OPTIONS: dict[str, dict[str, tuple[str, Callable[..., Any]]]] = {
+    "pointer-chasing": {"l": ("sizes", parse_wholes)},
+    "pointer-jumping": {"h": ("sizes", parse_wholes), "s": ("branching", parse_whole)},
+    "support": {"h": ("sizes", parse_wholes), "bins": ("bins", parse_whole)},
     "bernoulli": {"alpha": ("sizes", _numbers)},
 }
 """The options of each problem: the parameter of the library, and how its text is parsed."""
