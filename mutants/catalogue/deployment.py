@@ -6,7 +6,7 @@ MUTANTS = (
     Mutant(
         name="private-key-published",
         harm="The public values of a party hold its private key.",
-        target="shuffledp.collect.deployment.folders:Deployment._create_party",
+        target="shuffledp.collect.deployment.parties:Deployment._create_party",
         pattern="pair.public",
         replacement="pair.private_bytes.hex()",
         tests=("tests/collect/test_deployment.py::test_no_folder_has_a_secret_of_another_party",),

@@ -31,9 +31,8 @@ from shuffledp.formatting import counted, epsilon_delta
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from shuffledp.collect.deployment.folders import Deployment, MakeTask
     from shuffledp.collect.deployment.joining import Joined
-    from shuffledp.collect.deployment.parties import Chain, Party
+    from shuffledp.collect.deployment.parties import Chain, Deployment, MakeTask, Party
     from shuffledp.collect.task import Place, Task
 
 _SERVERS, _TASK, _ADMISSION, _LEDGER = "Servers", "First task", "Admission", "Ledger"
@@ -101,16 +100,17 @@ def init(
     organisation creates its own folder, and `shuffledp deploy join` completes
     it with the public values of the others.
     """
-    from shuffledp.collect.deployment.folders import (
+    from shuffledp.collect.deployment.joining import join as complete
+    from shuffledp.collect.deployment.parties import (
         FIRST_TASK,
+        PUBLIC,
+        Chain,
         Deployment,
         create_invitations,
         ledger_of,
         new_folder,
         write_hand_over,
     )
-    from shuffledp.collect.deployment.joining import join as complete
-    from shuffledp.collect.deployment.parties import PUBLIC, Chain
     from shuffledp.ledger import Ledger
     from shuffledp.validation import one_of
 
@@ -243,9 +243,9 @@ def join(
     first. A task that names other keys or addresses is refused. A repeated
     call changes nothing.
     """
-    from shuffledp.collect.deployment.folders import HASHES, SECRET
     from shuffledp.collect.deployment.joining import MissingAdmissionError
     from shuffledp.collect.deployment.joining import join as complete
+    from shuffledp.collect.deployment.parties import HASHES, SECRET
 
     with failures_in_json(json):
         files = {HASHES: admission_hashes, SECRET: admission_secret}
@@ -283,8 +283,7 @@ shuffledp deploy init collection --shufflers 2 \
 
 def task_command(chain: Chain, folder: Path) -> str:
     """Return the command that creates a task for these servers, with an example of a question."""
-    from shuffledp.collect.deployment.folders import FIRST_TASK
-    from shuffledp.collect.deployment.parties import PUBLIC
+    from shuffledp.collect.deployment.parties import FIRST_TASK, PUBLIC
 
     servers = [("--shuffler", place) for place in chain.shufflers] + [("--analyzer", chain.analyzer)]
     lines = [
@@ -339,7 +338,7 @@ def _show_created(
     limit_is_default: bool,
 ) -> None:
     """Print what `deploy init` created, and the next commands."""
-    from shuffledp.collect.deployment.folders import INVITATIONS, LINKS, SECRET, TOKENS
+    from shuffledp.collect.deployment.parties import INVITATIONS, LINKS, SECRET, TOKENS
 
     ports = [note for each in parties if (note := _note_on_port(each)) is not None]
     if not deployment.is_whole:
@@ -387,7 +386,7 @@ def _note_on_port(party: Party) -> str | None:
 
 def _show_limit(folder: Path, *, is_default: bool) -> None:
     """Print the limit of the analyzer's ledger, if there is one here; `is_default` if this command chose it."""
-    from shuffledp.collect.deployment.folders import ledger_of
+    from shuffledp.collect.deployment.parties import ledger_of
     from shuffledp.ledger import Ledger
 
     path = ledger_of(folder)
@@ -411,7 +410,7 @@ def _joined_as_json(folder: Path, joined: Joined) -> dict[str, Any]:
 
 def _show_joined(folder: Path, joined: Joined, *, limit_is_default: bool) -> None:
     """Print the state of the own parties, fingerprints to compare, and the next commands."""
-    from shuffledp.collect.deployment.folders import ledger_of
+    from shuffledp.collect.deployment.parties import ledger_of
 
     state = "complete" if joined.tasks else "complete except for a task"
     print_title(f"{', '.join(joined.parties)}: {state}")

@@ -16,8 +16,22 @@ from typing import Any
 from shuffledp.atomic_file import write_whole
 from shuffledp.collect.analyzer.releases import check_tasks_fit
 from shuffledp.collect.crypto.keys import read_word, write_secret
-from shuffledp.collect.deployment.folders import HASHES, KEYS, LEDGER, OWN_VALUES, SECRET, SERVER, TASKS, ledger_of
-from shuffledp.collect.deployment.parties import ANALYZER, PUBLIC, PUBLIC_TASK_FILES, Chain, Party, read_party
+from shuffledp.collect.deployment.parties import (
+    ANALYZER,
+    HASHES,
+    KEYS,
+    LEDGER,
+    OWN_VALUES,
+    PUBLIC,
+    PUBLIC_TASK_FILES,
+    SECRET,
+    SERVER,
+    TASKS,
+    Chain,
+    Party,
+    ledger_of,
+    read_party,
+)
 from shuffledp.collect.server.auth import read_hashes
 from shuffledp.collect.server.settings import read_keys
 from shuffledp.collect.task import Series, Task, read_task_or_series, tasks_of
