@@ -4,8 +4,8 @@ import json
 
 import pytest
 
-from shuffledp.cli.answers import edges_tip
 from shuffledp.cli.send import answer_of
+from shuffledp.cli.task_options import edges_tip
 from shuffledp.cli.up import split_choices
 from shuffledp.collect.crypto.keys import KeyPair
 from shuffledp.collect.simulation.people import SEPARATOR, Question

@@ -11,7 +11,6 @@ import typer
 
 from shuffledp.atomic_file import write_whole
 from shuffledp.cli import options as given
-from shuffledp.cli.answers import AnswerOptions, check_one_kind
 from shuffledp.cli.options import (
     CommandGroup,
     Without,
@@ -24,7 +23,7 @@ from shuffledp.cli.options import (
     tasks_from_options,
 )
 from shuffledp.cli.output import ProgressBar, failures_in_json, note_written, print_json, print_sentence, print_title
-from shuffledp.cli.tasks import Admitted, AskedBy, HonestUsers, admission_of
+from shuffledp.cli.task_options import Admitted, AnswerOptions, AskedBy, HonestUsers, admission_of
 from shuffledp.errors import ParameterError
 from shuffledp.formatting import counted, epsilon_delta
 
@@ -200,7 +199,6 @@ def _task_maker(
     """Check the options of the first task; return a function that makes it once the servers have keys."""
     from shuffledp.collect import new_task
 
-    check_one_kind(domain=answers.domain, range=answers.range_, edges=answers.edges)
     answers.check()
     now = datetime.now(UTC).replace(microsecond=0)
     closing, admitted = moment_of(closes, name="closes", after=now), admission_of(admission)

@@ -2,21 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 from shuffledp.atomic_file import check_folder, write_whole
 from shuffledp.cli import options as given
-from shuffledp.cli.answers import (
-    AnswerOptions,
-    check_one_kind,
-    confirmation,
-    edges_tip,
-    second_task,
-    text_answers,
-)
 from shuffledp.cli.options import (
     CommandGroup,
     Without,
@@ -26,7 +17,6 @@ from shuffledp.cli.options import (
     option,
     parse_pair,
     seconds_of,
-    shortened,
     tasks_from_options,
 )
 from shuffledp.cli.output import (
@@ -42,38 +32,28 @@ from shuffledp.cli.output import (
     print_title,
     print_whole,
 )
+from shuffledp.cli.task_options import (
+    Admitted,
+    AnswerOptions,
+    AskedBy,
+    HonestUsers,
+    TaskProtocol,
+    admission_of,
+    confirmation,
+    edges_tip,
+    place_of,
+    second_task,
+    servers_of_rounds,
+    text_answers,
+)
 from shuffledp.errors import BrokenPromiseError, DataError, ParameterError
-from shuffledp.formatting import shown_address
 
 if TYPE_CHECKING:
-    from shuffledp.cli.answers import Confirmation
-    from shuffledp.collect.task import Place, Series, Servers, Task
+    from shuffledp.cli.task_options import Confirmation
+    from shuffledp.collect.task import Series, Task
     from shuffledp.collect.task.answers import Answers
-    from shuffledp.collect.task.task import Admission
 
-_PEOPLE, _ASKED_BY, _SERVERS, _TIME = "People", "Asked by", "Servers", "Time"
-ADMISSIONS = ("anybody", "secret", "tokens")
-
-HonestUsers = Annotated[
-    int | None,
-    integer("Number of people per batch who follow the protocol; default: all.", panel=_PEOPLE),
-]
-Admitted = Annotated[str, option("|".join(ADMISSIONS), "Who may send a report.", panel=_PEOPLE)]
-TaskProtocol = Annotated[str | None, option("NAME", "Default: chosen by error and messages.", panel=given.PROTOCOL)]
-
-
-@dataclass(frozen=True, kw_only=True)
-class AskedBy:
-    """Who asks, and why."""
-
-    asker: Annotated[str | None, option("NAME", "Who asks: the name of the organisation.", panel=_ASKED_BY)] = None
-    purpose: Annotated[str | None, option("WORDS", "What the counts are for.", panel=_ASKED_BY)] = None
-    contact: Annotated[str | None, option("ADDRESS", "A mail address, or a page with https://.", panel=_ASKED_BY)] = (
-        None
-    )
-    language: Annotated[
-        str | None, option("TAG", "The language of the question, such as de or pt-BR (BCP 47).", panel=_ASKED_BY)
-    ] = None
+_SERVERS, _TIME = "Servers", "Time"
 
 
 def new_task(
@@ -118,17 +98,9 @@ def new_task(
 
     keep_existing([out], force=force)
     check_folder(out)
-    now = datetime.now(UTC).replace(microsecond=0)
-    opening = now if opens == "now" else moment_of(opens, name="opens", after=now)
+    opening = _opening(opens)
     choices = texts.choices()
-    check_one_kind(
-        domain=answers.domain,
-        range=answers.range_,
-        edges=answers.edges,
-        free_text=texts.free_text,
-        answers_from=answers.answers_from,
-    )
-    answers.check()
+    answers.check(free_text=texts.free_text, answers_from=answers.answers_from)
     if confirm is not None and choices is None:
         raise ParameterError("--confirm needs --free-text: a second task counts the texts that the first one finds")
     people = {"users": users, "honest_users": honest_users}
@@ -163,6 +135,11 @@ def new_task(
     _write(made, out, note="use the keys for this task only, and destroy them when it is over")
     more = confirmation(made, split) if split else None if first is None else second_task(made, first)
     _show(made, explain=explain, json=json, more=more)
+
+
+def _opening(text: str) -> datetime:
+    now = datetime.now(UTC).replace(microsecond=0)
+    return now if text == "now" else moment_of(text, name="opens", after=now)
 
 
 def _write(made: Task | Series, out: Path, *, note: str) -> None:
@@ -239,46 +216,6 @@ def _show(task: Task, *, explain: bool, json: bool, more: Confirmation | None = 
         raise BrokenPromiseError("the guarantee of the task is false, as its summary says")
 
 
-def place_of(name: str, text: str) -> Place:
-    """Return a server from its address and its key."""
-    from shuffledp.collect.task import Place
-
-    address, equals, key = text.partition("=")
-    if not equals or not key:
-        raise ParameterError(
-            f"{name} must be an address and a public key, such as https://host:8000=KEY, got {shown_address(text)}: "
-            "`shuffledp keys new` prints the key, and a key file works too"
-        )
-    place = Place(address, public_key(key))
-    place.check(name)
-    return place
-
-
-def public_key(text: str) -> str:
-    """Return 64 hexadecimal digits as they are, or the public key of a key file."""
-    from shuffledp.collect.crypto.keys import read_key
-    from shuffledp.collect.task.public_file import is_hexadecimal
-
-    if is_hexadecimal(text.lower()):
-        return text.lower()
-    path = Path(text)
-    try:
-        content = path.read_text(encoding="ascii").strip()
-    except (OSError, ValueError):
-        raise ParameterError(
-            f"a public key must be 64 hexadecimal digits or a readable file, got {shortened(text)}"
-        ) from None
-    return content.lower() if is_hexadecimal(content.lower()) else read_key(path).public
-
-
-def admission_of(text: str) -> Admission:
-    """Return who may send reports."""
-    from shuffledp.validation import one_of
-
-    chosen: Admission = one_of("admission", text, ADMISSIONS)  # type: ignore[assignment]
-    return chosen
-
-
 _NEW = r"""
 shuffledp task new --question Theme? --domain themes.txt --users 10000 \
 --epsilon 1 --delta 1e-6 --shuffler http://localhost:8001=shuffler.key \
@@ -341,10 +278,9 @@ def new_series(
 
     keep_existing([out], force=force)
     check_folder(out)
-    now = datetime.now(UTC).replace(microsecond=0)
+    opening = _opening(opens)
     choices = texts.choices()
-    check_one_kind(domain=answers.domain, range=answers.range_, edges=answers.edges, free_text=texts.free_text)
-    answers.check()
+    answers.check(free_text=texts.free_text)
     precision = None if time_precision is None else seconds_of(time_precision, name="time_precision")
     people = {"users": users, "honest_users": honest_users}
     with ProgressBar() as progress, tasks_from_options():
@@ -363,8 +299,8 @@ def new_series(
             delta=delta,
             rounds=rounds,
             period=seconds_of(period, name="period"),
-            servers=_servers(shuffler, analyzer, rounds=rounds),
-            opens=now if opens == "now" else moment_of(opens, name="opens", after=now),
+            servers=servers_of_rounds(shuffler, analyzer, rounds=rounds),
+            opens=opening,
             protocol=protocol,
             time_precision=precision,
             admission=admission_of(admission),
@@ -448,46 +384,6 @@ def _show_series(series: Series, *, explain: bool, json: bool) -> None:
     _, broken = promise_of(series)
     if broken is not None:
         raise BrokenPromiseError("a guarantee of the series is false, as its summary says")
-
-
-def _servers(shufflers: list[str], analyzer: str, *, rounds: int) -> list[Servers]:
-    """The servers of all rounds: one entry, or one for each if any server has a key for each round."""
-    from shuffledp.collect.task import Place, Servers
-
-    texts = [*(("shuffler", text) for text in shufflers), ("analyzer", analyzer)]
-    found = []
-    for name, text in texts:
-        keys = _keys_of_rounds(text, rounds=rounds)
-        first = place_of(name, text if keys is None else f"{text.partition('=')[0]}={keys[0]}")
-        found.append((first, keys))
-    if all(keys is None for _, keys in found):
-        places = [place for place, _ in found]
-        return [Servers(places[:-1], places[-1])]
-    entries = []
-    for at in range(rounds):
-        places = [place if keys is None else Place(place.address, keys[at]) for place, keys in found]
-        entries.append(Servers(places[:-1], places[-1]))
-    return entries
-
-
-def _keys_of_rounds(text: str, *, rounds: int) -> list[str] | None:
-    """The public keys of a folder of keys, or of a list of keys; None for a single key."""
-    from shuffledp.collect.server.settings import KEY_FILES
-
-    path = Path(text.partition("=")[2])
-    if path.is_dir():
-        keys = [public_key(str(file)) for file in sorted(path.glob(KEY_FILES))]
-    else:
-        try:
-            lines = path.read_text(encoding="ascii").split()
-        except (OSError, ValueError):
-            return None
-        if len(lines) < 2 or not all(len(line) == 64 for line in lines):
-            return None
-        keys = [public_key(line) for line in lines]
-    if len(keys) != rounds:
-        raise ParameterError(f"{path} must have a key for each of {rounds} rounds, got {len(keys)} keys")
-    return keys
 
 
 _NEW_SERIES = r"""

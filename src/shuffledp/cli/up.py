@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from shuffledp.cli import options as given
-from shuffledp.cli.answers import AnswerOptions
 from shuffledp.cli.options import (
     PLACE,
     Without,
@@ -33,6 +32,7 @@ from shuffledp.cli.output import (
     print_whole,
 )
 from shuffledp.cli.releases import show_trend
+from shuffledp.cli.task_options import AnswerOptions
 from shuffledp.errors import ParameterError
 from shuffledp.formatting import counted, epsilon_delta
 from shuffledp.jsonable import plain
@@ -117,7 +117,7 @@ def up(
     with tasks_from_options():
         typed = None if answers_file is None else list(lines_of(answers_file, "the answers "))
         listed = None if answers is None else [each.strip() for each in answers.split(",")]
-        answer_options.check(listed=answer_options.edges is None and choices is None, needs="--answers")
+        answer_options.check_details(listed=answer_options.edges is None and choices is None, needs="--answers")
         machine = OneMachine(
             people=people,
             users=users,

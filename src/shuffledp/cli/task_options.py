@@ -1,4 +1,4 @@
-"""The possible answers of a task: their options, the answers that these give, and a second task that counts texts."""
+"""Options of tasks: the possible answers, who asks, and the servers; and a second task that counts texts."""
 
 from __future__ import annotations
 
@@ -8,17 +8,43 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
-from shuffledp.cli.options import integer, option, shortened, tasks_from_options
+from shuffledp.cli.options import PROTOCOL, integer, option, shortened, tasks_from_options
 from shuffledp.errors import DataError, ParameterError
-from shuffledp.formatting import counted, epsilon_delta, people_at_most, share_at_most, short_exponent
+from shuffledp.formatting import counted, epsilon_delta, people_at_most, share_at_most, short_exponent, shown_address
 
 if TYPE_CHECKING:
     from shuffledp.accounting.curve import Guarantee
-    from shuffledp.collect.task import AnswerChoices, AnswerEdges, AnswerText, Task
+    from shuffledp.collect.task import AnswerChoices, AnswerEdges, AnswerText, Place, Servers, Task
     from shuffledp.collect.task.answers import Answers
     from shuffledp.collect.task.confirm import SplitBudget
+    from shuffledp.collect.task.task import Admission
     from shuffledp.protocols.text_codes import TextChoices
     from shuffledp.release.release import Release
+
+_PEOPLE, _ASKED_BY = "People", "Asked by"
+ADMISSIONS = ("anybody", "secret", "tokens")
+
+HonestUsers = Annotated[
+    int | None,
+    integer("Number of people per batch who follow the protocol; default: all.", panel=_PEOPLE),
+]
+Admitted = Annotated[str, option("|".join(ADMISSIONS), "Who may send a report.", panel=_PEOPLE)]
+TaskProtocol = Annotated[str | None, option("NAME", "Default: chosen by error and messages.", panel=PROTOCOL)]
+
+
+@dataclass(frozen=True, kw_only=True)
+class AskedBy:
+    """Who asks, and why."""
+
+    asker: Annotated[str | None, option("NAME", "Who asks: the name of the organisation.", panel=_ASKED_BY)] = None
+    purpose: Annotated[str | None, option("WORDS", "What the counts are for.", panel=_ASKED_BY)] = None
+    contact: Annotated[str | None, option("ADDRESS", "A mail address, or a page with https://.", panel=_ASKED_BY)] = (
+        None
+    )
+    language: Annotated[
+        str | None, option("TAG", "The language of the question, such as de or pt-BR (BCP 47).", panel=_ASKED_BY)
+    ] = None
+
 
 _ANSWERS = "Answers"
 
@@ -51,8 +77,16 @@ class AnswerOptions:
     ] = None
     choose_up_to: Annotated[int | None, integer("The most answers that one person chooses.", panel=_ANSWERS)] = None
 
-    def check(self, *, listed: bool | None = None, needs: str = "--domain") -> None:
-        """Refuse options of another kind of answers; `listed` says whether `needs`, or else --domain, lists them."""
+    def check(self, **others: object) -> None:
+        """Refuse none or several of the options that give the possible answers, of which `others` are some."""
+        kinds = {"domain": self.domain, "range": self.range_, "edges": self.edges, **others}
+        if sum(each is not None for each in kinds.values()) != 1:
+            *names, last = (f"--{name.replace('_', '-')}" for name in kinds)
+            raise ParameterError(f"give the possible answers with exactly one of {', '.join(names)} or {last}")
+        self.check_details(listed=self.domain is not None and self.domain_at is None, needs="--domain")
+
+    def check_details(self, *, listed: bool, needs: str) -> None:
+        """Refuse options of another kind of answers; `needs` is the option that lists the answers."""
         if self.quantiles is not None and self.range_ is not None:
             from shuffledp.histogram.ordered_estimate import SHARES
 
@@ -62,8 +96,6 @@ class AnswerOptions:
             )
         if self.quantiles is not None and self.edges is None:
             raise ParameterError("--quantiles needs --edges: only numbers have quantiles")
-        if listed is None:
-            listed = self.domain is not None and self.domain_at is None
         if self.choose_up_to is not None and not listed:
             raise ParameterError(f"--choose-up-to needs {needs}: the answers that people choose from")
 
@@ -105,13 +137,6 @@ class AnswerOptions:
             return None
         shares = [] if self.quantiles is None else sorted(set(parse_shares(self.quantiles)))
         return AnswerEdges(str(Edges(self.edges)), [decimal_text(share) for share in shares])
-
-
-def check_one_kind(**given: object) -> None:
-    """Refuse none or several of the options that give the possible answers."""
-    if sum(each is not None for each in given.values()) != 1:
-        *names, last = (f"--{name.replace('_', '-')}" for name in given)
-        raise ParameterError(f"give the possible answers with exactly one of {', '.join(names)} or {last}")
 
 
 def edges_tip(task: Task) -> str | None:
@@ -237,3 +262,83 @@ _COMPOSED = "for people who answer both (exact composition)"
 
 def _guarantee(guarantee: Guarantee) -> dict[str, float]:
     return {"epsilon": guarantee.epsilon, "delta": guarantee.delta}
+
+
+def admission_of(text: str) -> Admission:
+    """Return who may send reports."""
+    from shuffledp.validation import one_of
+
+    chosen: Admission = one_of("admission", text, ADMISSIONS)  # type: ignore[assignment]
+    return chosen
+
+
+def place_of(name: str, text: str) -> Place:
+    """Return a server from its address and its key."""
+    from shuffledp.collect.task import Place
+
+    address, equals, key = text.partition("=")
+    if not equals or not key:
+        raise ParameterError(
+            f"{name} must be an address and a public key, such as https://host:8000=KEY, got {shown_address(text)}: "
+            "`shuffledp keys new` prints the key, and a key file works too"
+        )
+    place = Place(address, public_key(key))
+    place.check(name)
+    return place
+
+
+def public_key(text: str) -> str:
+    """Return 64 hexadecimal digits as they are, or the public key of a key file."""
+    from shuffledp.collect.crypto.keys import read_key
+    from shuffledp.collect.task.public_file import is_hexadecimal
+
+    if is_hexadecimal(text.lower()):
+        return text.lower()
+    path = Path(text)
+    try:
+        content = path.read_text(encoding="ascii").strip()
+    except (OSError, ValueError):
+        raise ParameterError(
+            f"a public key must be 64 hexadecimal digits or a readable file, got {shortened(text)}"
+        ) from None
+    return content.lower() if is_hexadecimal(content.lower()) else read_key(path).public
+
+
+def servers_of_rounds(shufflers: list[str], analyzer: str, *, rounds: int) -> list[Servers]:
+    """Return the servers of all rounds: one entry, or one for each if any server has a key for each round."""
+    from shuffledp.collect.task import Place, Servers
+
+    texts = [*(("shuffler", text) for text in shufflers), ("analyzer", analyzer)]
+    found = []
+    for name, text in texts:
+        keys = _keys_of_rounds(text, rounds=rounds)
+        first = place_of(name, text if keys is None else f"{text.partition('=')[0]}={keys[0]}")
+        found.append((first, keys))
+    if all(keys is None for _, keys in found):
+        places = [place for place, _ in found]
+        return [Servers(places[:-1], places[-1])]
+    entries = []
+    for at in range(rounds):
+        places = [place if keys is None else Place(place.address, keys[at]) for place, keys in found]
+        entries.append(Servers(places[:-1], places[-1]))
+    return entries
+
+
+def _keys_of_rounds(text: str, *, rounds: int) -> list[str] | None:
+    """The public keys of a folder of keys, or of a list of keys; None for a single key."""
+    from shuffledp.collect.server.settings import KEY_FILES
+
+    path = Path(text.partition("=")[2])
+    if path.is_dir():
+        keys = [public_key(str(file)) for file in sorted(path.glob(KEY_FILES))]
+    else:
+        try:
+            lines = path.read_text(encoding="ascii").split()
+        except (OSError, ValueError):
+            return None
+        if len(lines) < 2 or not all(len(line) == 64 for line in lines):
+            return None
+        keys = [public_key(line) for line in lines]
+    if len(keys) != rounds:
+        raise ParameterError(f"{path} must have a key for each of {rounds} rounds, got {len(keys)} keys")
+    return keys
