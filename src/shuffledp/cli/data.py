@@ -8,6 +8,7 @@ from contextlib import nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
+from rich.table import Column
 from rich.text import Text
 
 from shuffledp.atomic_file import check_folder, refuse_same, write_whole
@@ -26,11 +27,12 @@ from shuffledp.cli.options import (
 from shuffledp.cli.output import (
     ProgressBar,
     new_table,
+    numbers,
     print_details,
     print_indented,
     print_json,
     print_note,
-    print_sentence,
+    print_sentences,
     print_title,
     print_whole,
     quiet_start,
@@ -276,15 +278,12 @@ def _show(result: Simulation | RangeSimulation, *, explain: bool) -> None:
     from shuffledp.explain.plan import simulation_errors, simulation_headline, simulation_sentences
 
     print_title(simulation_headline(result))
-    table = new_table()
     errors = result.error_quantiles()
-    for name in errors:
-        table.add_column(name, justify="right")
+    table = new_table(*numbers(*errors))
     table.add_row(*(f"{error:,.1f}" for error in errors.values()))
     print_whole(table)
     print_indented(f"quantiles of {simulation_errors(result)}")
-    for text in simulation_sentences(result):
-        print_sentence(text)
+    print_sentences(simulation_sentences(result))
     print_details(lambda: SIMULATED, explain=explain)
 
 
@@ -302,15 +301,16 @@ def _show_texts(found: TextSimulation, *, as_json: bool, explain: bool) -> None:
         print_json({**plain(found), **more})
         return
     print_title(text_simulation_headline(found))
-    table = new_table(caption="texts of the last release", caption_justify="left")
-    table.add_column("text", overflow="fold")
-    for name in ("true", "estimate", f"{confidence(found.beta)} interval"):
-        table.add_column(name, justify="right")
+    table = new_table(
+        Column("text", overflow="fold"),
+        *numbers("true", "estimate", f"{confidence(found.beta)} interval"),
+        caption="texts of the last release",
+        caption_justify="left",
+    )
     for row in found.rows[:_TEXTS_SHOWN]:
         table.add_row(Text(shown(row.text)), f"{row.true:,}", people(row.estimate), f"{row.low:,} to {row.high:,}")
     print_whole(table)
-    for text in text_simulation_sentences(found):
-        print_sentence(text)
+    print_sentences(text_simulation_sentences(found))
     print_details(lambda: SIMULATION_EXPLAINED, explain=explain)
 
 

@@ -22,7 +22,15 @@ from shuffledp.cli.options import (
     shortened,
     tasks_from_options,
 )
-from shuffledp.cli.output import ProgressBar, failures_in_json, note_written, print_json, print_sentence, print_title
+from shuffledp.cli.output import (
+    ProgressBar,
+    failures_in_json,
+    note_written,
+    print_json,
+    print_sentence,
+    print_sentences,
+    print_title,
+)
 from shuffledp.cli.task_options import Admitted, AnswerOptions, AskedBy, HonestUsers, admission_of
 from shuffledp.errors import ParameterError
 from shuffledp.formatting import counted, epsilon_delta
@@ -344,8 +352,7 @@ def _show_created(
         print_title(f"Created the folder of {party.party}: {folder / party.party}")
         print_sentence(f"Send {folder / 'public' / party.party}.party.json to the other parties; it is not secret.")
         print_sentence(f"Fingerprint, to compare by telephone: {party.fingerprint}")
-        for note in ports:
-            print_sentence(note)
+        print_sentences(ports)
         print_sentence(f"All steps: {folder / 'HAND-OVER.md'}")
         return
     chain = f"{counted(deployment.shufflers, 'shuffler')} and an analyzer"
@@ -360,8 +367,7 @@ def _show_created(
         each = "for everybody" if task is not None and task.admission == "secret" else "one line for each person"
         print_sentence(f"Invitations: {invitations / found}, {each}.")
     _show_limit(folder, is_default=limit_is_default)
-    for note in ports:
-        print_sentence(note)
+    print_sentences(ports)
     print_sentence("You hold all keys: hand each folder to its organisation and delete your copy, or use --only.")
     print_sentence(f"Which file goes to whom: {folder / 'HAND-OVER.md'}")
     print_sentence("Next:")

@@ -9,7 +9,7 @@ import typer
 
 from shuffledp.cli import options as given
 from shuffledp.cli.options import CommandGroup, flag, integer, option, refuse_link
-from shuffledp.cli.output import note_written, print_json, print_sentence
+from shuffledp.cli.output import note_written, print_json, print_sentence, print_sentences
 from shuffledp.errors import ParameterError
 from shuffledp.formatting import counted
 
@@ -202,11 +202,9 @@ def destroy(
     pair, now = read_key(file), datetime.now(UTC)
     tasks = [one for path in task for one in _tasks_with(path, pair)]
     for one in _to_be_shown(tasks, now):
-        for sentence in lost_without_key(one, pair, now=now):
-            print_sentence(sentence)
+        print_sentences(lost_without_key(one, pair, now=now))
         if store is not None:
-            for sentence in _stored(one, pair, store):
-                print_sentence(sentence)
+            print_sentences(_stored(one, pair, store))
         elif position_of(one, pair) > 0:
             print_sentence("The fingerprints of its messages stay in the server's store: name it with --store.")
     if not yes:

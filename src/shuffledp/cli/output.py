@@ -9,7 +9,7 @@ import math
 import os
 import sys
 import threading
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from types import TracebackType
@@ -20,7 +20,7 @@ from rich.console import Console
 from rich.measure import Measurement
 from rich.padding import Padding
 from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeElapsedColumn
-from rich.table import Table
+from rich.table import Column, Table
 from rich.text import Text
 
 from shuffledp.errors import BrokenPromiseError, DataError, ParameterError, ShuffledpError, TaskError, UnreachableError
@@ -52,9 +52,14 @@ def width() -> float:
     return Screen().width if has_edge() else math.inf
 
 
-def new_table(**more: Any) -> Table:
+def new_table(*columns: str | Column, **more: Any) -> Table:
     """Return an empty table with a line under its head."""
-    return Table(box=SIMPLE_HEAD, **more)
+    return Table(*columns, box=SIMPLE_HEAD, **more)
+
+
+def numbers(*names: str, **more: Any) -> list[Column]:
+    """Return columns for numbers."""
+    return [Column(name, justify="right", **more) for name in names]
 
 
 def natural_width(table: Table) -> int:
@@ -118,6 +123,12 @@ def _for_reading() -> Screen:
     if has_edge():
         console.width = min(console.width, _READABLE_WIDTH)
     return console
+
+
+def print_sentences(texts: Iterable[str]) -> None:
+    """Print sentences, each on a line of its own."""
+    for text in texts:
+        print_sentence(text)
 
 
 def print_paragraphs(parts: Mapping[str, str]) -> None:

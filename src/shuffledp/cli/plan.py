@@ -13,12 +13,13 @@ from shuffledp.cli.output import (
     ProgressBar,
     new_table,
     note_written,
+    print_details,
     print_in_parts,
     print_indented,
     print_json,
     print_note,
-    print_paragraphs,
     print_sentence,
+    print_sentences,
     print_title,
 )
 from shuffledp.errors import ParameterError
@@ -135,8 +136,7 @@ def plan(
         print_json({**plain(answer), **rows, **reasons(answer), "warnings": cautions, **wishes})
     else:
         _show(answer, held=held)
-        for line in (*_needed(needs), *_fitting(budget, max_messages)):
-            print_sentence(line)
+        print_sentences([*_needed(needs), *_fitting(budget, max_messages)])
         _close(answer, held=held, explain=explain)
     if figure is not None and drawn is not None:
         draw_trade_off(drawn, figure)
@@ -181,8 +181,7 @@ def _plan_ranges(*, bins: str, beta: float, most: float, held: bool, json: bool,
         ranges = [{**plain(row), "problem": range_problem(row)} for row in rows]
         print_json({**plain(target), "beta": beta, "ranges": ranges, "advice": advice, "warnings": cautions})
         return
-    for line in advice:
-        print_sentence(line)
+    print_sentences(advice)
     show_range_plan(rows, users=target.users, beta=beta, held=held)
 
 
@@ -254,8 +253,7 @@ def _show(answer: Plan, *, held: bool) -> None:
     from shuffledp.explain.plan import headline, recommendation, round_facts
 
     print_title(headline(answer))
-    for line in (*recommendation(answer, held=held), *round_facts(answer)):
-        print_sentence(line)
+    print_sentences([*recommendation(answer, held=held), *round_facts(answer)])
     print_in_parts(partial(_table, answer, held=held), (*answer.rows, *answer.curator) if held else answer.rows)
     beta = share_at_most(answer.beta, digits=3)
     print_indented(f"errors in people, each exceeded with probability at most {beta}")
@@ -294,10 +292,7 @@ def _close(answer: Plan, *, held: bool, explain: bool) -> None:
             "Tip: if you are trusted with the raw data, `run --trust curator` gives the same guarantee with a smaller "
             f"error ({smaller} people)."
         )
-    if explain:
-        print_paragraphs(details(answer, held=held))
-    else:
-        print_sentence("Details: --explain")
+    print_details(lambda: details(answer, held=held), explain=explain)
 
 
 def _table(answer: Plan, rows: Sequence[PlanRow], *, held: bool) -> Table:

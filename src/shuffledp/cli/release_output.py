@@ -21,10 +21,12 @@ from shuffledp.cli.output import (
     natural_width,
     new_table,
     note_written,
+    numbers,
     print_indented,
     print_note,
     print_paragraphs,
     print_sentence,
+    print_sentences,
     print_title,
     print_whole,
     width,
@@ -116,10 +118,8 @@ def parse_shares(text: str) -> tuple[float, ...]:
 
 def show_quantiles(estimate: OrderedEstimate) -> None:
     """Print a table of the requested quantiles with their intervals."""
-    table = new_table()
-    table.add_column("share of people")
-    for name in ("have at most", f"{confidence(estimate.beta)} interval"):
-        table.add_column(name, justify="right", overflow="fold")
+    interval_name = f"{confidence(estimate.beta)} interval"
+    table = new_table("share of people", *numbers("have at most", interval_name, overflow="fold"))
     for share, value, bounds in quantile_rows(estimate):
         table.add_row(share, Text(value), Text(bounds))
     print_whole(table)
@@ -137,11 +137,8 @@ def show_range_plan(rows: Sequence[RangeRow], *, users: int, beta: float, held: 
 
     everybody = counted(users, "person", things="people")
     print_title(f"Error of the distribution function of {everybody}, with {confidence(beta)} confidence")
-    table = new_table()
-    table.add_column("protocol")
     names = ["error in people", "of all people", "levels", "branching", *([] if held else ["messages per person"])]
-    for name in names:
-        table.add_column(name, justify="right")
+    table = new_table("protocol", *numbers(*names))
     for row in rows:
         if row.error is None:
             table.add_row(row.title, range_problem(row), *[""] * (len(names) - 1))
@@ -233,8 +230,7 @@ def _show(release: Release, *, top: int | None, explain: bool | None) -> None:
     *first, protocol = lines(release)
     if explain is False:
         protocol += " Details: --explain"
-    for line in (*first, *_tip(release), protocol):
-        print_sentence(line)
+    print_sentences([*first, *_tip(release), protocol])
     if explain:
         print_paragraphs({title: text for title, text in paragraphs(release).items() if title != "Tip"})
 
@@ -258,8 +254,7 @@ def _show_series(estimate: Estimate) -> None:
     series = series_of(estimate, most=int(min(_MOST_COLUMNS, max(20, width() - _AXIS))))
     if series is not None:
         blocks = {} if Screen().encoding.startswith("utf") else {"blocks": " .:#"}
-        for line in text_series(series, **blocks).splitlines():
-            print_sentence(line)
+        print_sentences(text_series(series, **blocks).splitlines())
         print_sentence(f"all {estimate.values_shown:,} values in order{_averaged(series)}")
 
 

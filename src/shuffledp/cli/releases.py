@@ -3,37 +3,41 @@
 from __future__ import annotations
 
 import csv
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+from rich.table import Column
 
+from shuffledp.atomic_file import refuse_same
 from shuffledp.cli import options as given
 from shuffledp.cli.options import (
     RESULT,
     check_ledger,
+    check_outputs,
     flag,
     integer,
     keep_existing,
     lines_of,
     option,
     parse_pair,
-    refuse_repeated,
 )
 from shuffledp.cli.output import (
     new_table,
     note_written,
+    numbers,
+    print_details,
     print_indented,
     print_json,
-    print_paragraphs,
     print_sentence,
+    print_sentences,
     print_title,
     print_whole,
 )
 from shuffledp.errors import ParameterError
-from shuffledp.formatting import readable, share_at_most, shown
+from shuffledp.formatting import counted, readable, share_at_most, shown
 from shuffledp.jsonable import plain
 
 if TYPE_CHECKING:
@@ -82,8 +86,6 @@ def ledger(
     sampled. Use one ledger per population: the people whose data is released.
     """
     from shuffledp.accounting.closed_form_curves import check_guarantee
-    from shuffledp.atomic_file import refuse_same
-    from shuffledp.cli.options import keep_existing
     from shuffledp.explain.figures import check_figure
     from shuffledp.explain.plots import draw_budget
     from shuffledp.ledger import Ledger
@@ -153,28 +155,22 @@ def _standing_as_json(standing: Standing) -> dict[str, Any]:
 
 
 def _show_standing(standing: Standing, *, explain: bool) -> None:
-    """Print the total and what is left, then the history."""
     from shuffledp.explain.ledger import details, summary
 
     first, *others = summary(standing)
     print_title(first)
-    for line in others:
-        print_sentence(line)
+    print_sentences(others)
     if standing.entries:
         _history(standing)
-    if explain:
-        print_paragraphs(details(standing))
-    else:
-        print_sentence("Details: --explain")
+    print_details(lambda: details(standing), explain=explain)
 
 
 def _history(standing: Standing) -> None:
-    table = new_table()
-    table.add_column("", justify="right")
-    for name, side in (("day", "left"), ("what", "left"), ("protocol", "left")):
-        table.add_column(name, justify=side, overflow="fold")  # type: ignore[arg-type]
-    for name in ("epsilon", "delta", "people", "published"):
-        table.add_column(name, justify="right", no_wrap=True)
+    table = new_table(
+        *numbers(""),
+        *(Column(name, overflow="fold") for name in ("day", "what", "protocol")),
+        *numbers("epsilon", "delta", "people", "published", no_wrap=True),
+    )
     for entry in standing.entries:
         table.add_row(
             str(entry.number),
@@ -221,33 +217,24 @@ def lookup(
     from shuffledp.release.release import Release
 
     found = Release.from_json(release)
-    several = bool(found.estimate.domain is not None and found.estimate.domain.factors)
-    texts = chain(values or [], [] if values_file is None else lines_of(values_file))
-    estimate = found.lookup(_parsed(texts) if several else texts, beta=beta)
+    asked: Iterable[Any] = chain(values or [], [] if values_file is None else lines_of(values_file))
+    if found.estimate.domain is not None and found.estimate.domain.factors:  # several columns
+        asked = (tuple(row) for row in csv.reader(asked, skipinitialspace=True))
+    estimate = found.lookup(asked, beta=beta)
     if json:
         print(estimate.to_json())
     else:
         _show_estimate(estimate, column=found.column, top=top, explain=explain)
 
 
-def _parsed(texts: Iterable[str]) -> Iterator[tuple[Any, ...]]:
-    """Values of several columns."""
-    return (tuple(row) for row in csv.reader(texts, skipinitialspace=True))
-
-
 def _show_estimate(estimate: Estimate, *, column: str, top: int | None, explain: bool) -> None:
     from shuffledp.explain.release import estimate_paragraphs
-    from shuffledp.formatting import counted, shown
 
     number = len(estimate) if top is None else top
     people = counted(estimate.people, "person", things="people")
     print_title(f"{shown(column)} of {people}: {counted(len(estimate), 'value')} looked up")
-    for line in estimate.to_text(number, column=shown(column, width=24)).splitlines():
-        print_sentence(line)
-    if explain:
-        print_paragraphs(estimate_paragraphs(estimate))
-    else:
-        print_sentence("Details: --explain")
+    print_sentences(estimate.to_text(number, column=shown(column, width=24)).splitlines())
+    print_details(lambda: estimate_paragraphs(estimate), explain=explain)
 
 
 TREND_EXAMPLE = "shuffledp trend january.json february.json march.json --rounds 12"
@@ -280,23 +267,16 @@ def trend(
     Exit codes: 0 done, 2 a wrong parameter, 3 files that cannot be read
     or compared.
     """
-    from shuffledp.atomic_file import refuse_same
     from shuffledp.explain.trend_page import check_writable, save
     from shuffledp.release.trend import Trend
 
     if json and csv:
         raise ParameterError("--json and --csv must not be given together")
-    paths = list(out or ())
-    refuse_repeated(paths)
-    for path in paths:
-        refuse_same(path, releases, "an output")
-    for path in paths:
-        check_writable(path)
-    keep_existing(paths, force=force)
+    check_outputs(out or [], releases, check=check_writable, force=force)
     found = Trend.of(releases, rounds=rounds, beta=beta)
     if since is not None:
         found.differences(since=since)  # refuses a number without a release
-    for path in paths:  # first, since a reader of the output may close it early
+    for path in out or []:  # first, since a reader of the output may close it early
         save(found, path)
         note_written(path)
     if json:
@@ -321,21 +301,14 @@ def show_trend(found: Trend, *, top: int | None, explain: bool, since: int | Non
     from shuffledp.explain.trend import details as paragraphs
 
     print_title(headline(found, since=since))
-    for line in sentences(found, MOST_SENTENCES, since=since):
-        print_sentence(line)
+    print_sentences(sentences(found, MOST_SENTENCES, since=since))
     print_sentence(confidence_sentence(found))
-    for line in cautions(found):
-        print_sentence(line)
+    print_sentences(cautions(found))
     names, rows = table_rows(found, MOST_ROWS if top is None else top, since=since)
-    table = new_table()
-    for at, name in enumerate(names):
-        table.add_column(name, justify="left" if at == 0 else "right", overflow="fold")
+    table = new_table(Column(names[0], overflow="fold"), *numbers(*names[1:], overflow="fold"))
     for row in rows:
         table.add_row(*row)
     print_whole(table)
     if len(found.rounds) > 1:
         print_indented("? no evidence of a change: the interval of the difference contains 0")
-    if explain:
-        print_paragraphs(paragraphs(found))
-    else:
-        print_sentence("Details: --explain")
+    print_details(lambda: paragraphs(found), explain=explain)

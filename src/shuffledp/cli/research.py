@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+from rich.table import Column
 
 from shuffledp.atomic_file import check_folder, write_whole
 from shuffledp.cli import options as given
@@ -24,10 +25,12 @@ from shuffledp.cli.output import (
     least_width,
     new_table,
     note_written,
+    numbers,
     print_in_parts,
     print_indented,
     print_json,
     print_sentence,
+    print_sentences,
     print_table,
     print_title,
     print_whole,
@@ -69,9 +72,7 @@ def protocols(
         )
         return
     for kind in chosen:
-        table = new_table()
-        table.add_column("name", no_wrap=True)
-        table.add_column("description")
+        table = new_table(Column("name", no_wrap=True), "description")
         known = [(name, entry) for name, entry in entries.items() if entry.model == kind]
         for name, entry in sorted(known, key=lambda item: not item[1].advised):
             table.add_row(name, f"{entry.title}: {entry.summary}" if entry.summary else entry.title,
@@ -141,10 +142,7 @@ def _show_amplification(
         f"{people}, each message {privacy_figure(local_epsilon)}-private, shuffled: epsilon at delta "
         f"{privacy_figure(delta)}"
     )
-    table = new_table()
-    table.add_column("")
-    table.add_column("epsilon", justify="right", no_wrap=True)
-    table.add_column("source")
+    table = new_table("", *numbers("epsilon", no_wrap=True), "source")
     for name, epsilon in bounds.items():
         table.add_row(
             name, amplified_epsilon(name, epsilon), AMPLIFICATION[name], style="bold" if name == "tight" else None
@@ -327,12 +325,13 @@ def verify(
 def _show_checks(statements: Sequence[Statement]) -> None:
     from shuffledp.explain.research import statement_cells
 
-    table = new_table(padding=(0, 1, 0, 0))
-    table.add_column("statement")
-    for heading in ("claimed", "computed", "slack"):
-        table.add_column(heading, justify="right", no_wrap=True)
-    table.add_column("basis", no_wrap=True)
-    table.add_column("verdict", no_wrap=True)
+    table = new_table(
+        "statement",
+        *numbers("claimed", "computed", "slack", no_wrap=True),
+        Column("basis", no_wrap=True),
+        Column("verdict", no_wrap=True),
+        padding=(0, 1, 0, 0),
+    )
     for statement in statements:
         table.add_row(*statement_cells(statement), style=None if statement.holds else "bold red")
     print_table(table)
@@ -391,17 +390,14 @@ def _show_separation(result: Separation) -> None:
 
     print_title(f"{result.problem}, {epsilon_delta(result.epsilon, result.delta)}: people needed")
     print_in_parts(partial(_separation_table, result), range(len(result.sizes)))
-    for line in notes(result):
-        print_sentence(line)
+    print_sentences(notes(result))
 
 
 def _separation_table(result: Separation, chosen: Sequence[int]) -> Table:
     from shuffledp.explain.research import label, people
 
-    table = new_table()
-    table.add_column("", no_wrap=True)
-    for at in chosen:
-        table.add_column(f"{result.size_name} = {result.sizes[at]:,}", justify="right", no_wrap=True)
+    sizes = (f"{result.size_name} = {result.sizes[at]:,}" for at in chosen)
+    table = new_table(Column("", no_wrap=True), *numbers(*sizes, no_wrap=True))
     previous = "exact"
     for column, cells in zip(result.columns, result.cells, strict=True):
         if column.how == "bound" and previous != "bound":

@@ -7,6 +7,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
+from rich.table import Column
+
 from shuffledp.cli import options as given
 from shuffledp.cli.options import flag, option, parse_pair, refuse_link, shortened
 from shuffledp.cli.output import (
@@ -16,6 +18,7 @@ from shuffledp.cli.output import (
     print_json,
     print_note,
     print_sentence,
+    print_sentences,
     print_title,
     print_whole,
 )
@@ -305,18 +308,18 @@ def _show_history(found: History) -> None:
 
     first, *others = total_lines(found)
     print_title(first)
-    for line in others:
-        print_sentence(line)
+    print_sentences(others)
     if not found.described:
         print_sentence("Add the missing parameters with --task FILE, from the files of the tasks that you answered.")
     if not found.spent:
         return
-    table = new_table()
-    table.add_column("day", no_wrap=True)
-    table.add_column("question", overflow="fold")
-    table.add_column("epsilon, delta", no_wrap=True)
-    table.add_column("round, as the task says")
-    table.add_column("state")
+    table = new_table(
+        Column("day", no_wrap=True),
+        Column("question", overflow="fold"),
+        Column("epsilon, delta", no_wrap=True),
+        "round, as the task says",
+        "state",
+    )
     for one in found.spent:
         table.add_row(*row(one))
     print_whole(table)

@@ -24,6 +24,7 @@ from shuffledp.cli.output import (
     failures_in_json,
     new_table,
     note_written,
+    numbers,
     print_facts,
     print_json,
     print_note,
@@ -372,9 +373,7 @@ def _show_series(series: Series, *, explain: bool, json: bool) -> None:
     else:
         print_title(question(series.task(1)))
         print_facts(summary(series))
-        table = new_table()
-        for title in ("round", "opens", "state", "task id begins"):
-            table.add_column(title, justify="right" if title == "round" else "left")
+        table = new_table(*numbers("round"), "opens", "state", "task id begins")
         for row in round_rows(series):
             table.add_row(*row)
         print_whole(table)

@@ -25,6 +25,7 @@ from shuffledp.cli.options import (
 from shuffledp.cli.output import (
     ProgressBar,
     new_table,
+    numbers,
     print_json,
     print_note,
     print_sentence,
@@ -372,9 +373,7 @@ def _show_crowd(result: CrowdResult) -> None:
     everybody = counted(result.people, "simulated person", things="simulated people")
     some = "" if result.acknowledged == result.people else f"{result.acknowledged:,} of "
     print_title(f"{some}{everybody} answered")
-    table = new_table(show_header=False)
-    table.add_column("")
-    table.add_column("", justify="right")
+    table = new_table("", *numbers(""), show_header=False)
     table.add_row("acknowledged", f"{result.acknowledged:,}")
     for reason, number in result.refused.items():
         table.add_row(f"refused: {reason}", f"{number:,}")
