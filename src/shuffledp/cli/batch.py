@@ -107,7 +107,6 @@ def mix(
 
 
 def _refused_notes(refused: Mapping[str, int], batches: Sequence[RefusedBatch], how: str) -> Iterator[str]:
-    """Yield what was dropped because it is in another batch, and which batches were refused."""
     from shuffledp.collect.reasons import Reason
 
     if replayed := refused.get(Reason.REPLAYED):

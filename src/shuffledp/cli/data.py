@@ -274,7 +274,6 @@ def _stored(result: Simulation | RangeSimulation) -> dict[str, Any]:
 
 
 def _show(result: Simulation | RangeSimulation, *, explain: bool) -> None:
-    """Print the distribution of the largest error over all values, or of the distribution function."""
     from shuffledp.explain.plan import simulation_errors, simulation_headline, simulation_sentences
 
     print_title(simulation_headline(result))
@@ -288,7 +287,6 @@ def _show(result: Simulation | RangeSimulation, *, explain: bool) -> None:
 
 
 def _show_texts(found: TextSimulation, *, as_json: bool, explain: bool) -> None:
-    """Print a simulation: the texts of the last release, then recall, precision and cost."""
     from shuffledp.explain.bars import people
     from shuffledp.explain.free_text import (
         SIMULATION_EXPLAINED,

@@ -177,7 +177,6 @@ def _check_task_options(question: str | None, only: str | None, asked: dict[str,
 def _addresses(
     shufflers: int, addresses: Sequence[str] | None, analyzer: str | None, *, only: str | None, page: bool
 ) -> dict[str, str]:
-    """Return the address of each party to create."""
     from shuffledp.collect.deployment.parties import names_of
 
     names = names_of(shufflers)
@@ -303,7 +302,6 @@ def task_command(chain: Chain, folder: Path) -> str:
 def _created_as_json(
     folder: Path, parties: Sequence[Party], task: Task | None, following: Sequence[str]
 ) -> dict[str, Any]:
-    """What `deploy init` created, for --json."""
     return {
         "folder": str(folder),
         "parties": [
@@ -322,7 +320,6 @@ def _created_as_json(
 
 
 def _next_commands(folder: Path, parties: Sequence[Party], command: str | None) -> list[str]:
-    """Return the commands that come next, in order."""
     if len(parties) == 1:
         return [f"shuffledp deploy join {shlex.quote(str(folder))}"]
     before = [] if command is None else [command, f"shuffledp deploy join {shlex.quote(str(folder))}"]
@@ -343,7 +340,6 @@ def _show_created(
     *,
     limit_is_default: bool,
 ) -> None:
-    """Print what `deploy init` created, and the next commands."""
     from shuffledp.collect.deployment.parties import INVITATIONS, LINKS, SECRET, TOKENS
 
     ports = [note for each in parties if (note := _note_on_port(each)) is not None]
@@ -401,7 +397,6 @@ def _show_limit(folder: Path, *, is_default: bool) -> None:
 
 
 def _joined_as_json(folder: Path, joined: Joined) -> dict[str, Any]:
-    """What `deploy join` completed, for --json."""
     return {
         "folder": str(folder),
         "parties": list(joined.parties),
@@ -413,7 +408,6 @@ def _joined_as_json(folder: Path, joined: Joined) -> dict[str, Any]:
 
 
 def _show_joined(folder: Path, joined: Joined, *, limit_is_default: bool) -> None:
-    """Print the state of the own parties, fingerprints to compare, and the next commands."""
     from shuffledp.collect.deployment.parties import ledger_of
 
     state = "complete" if joined.tasks else "complete except for a task"

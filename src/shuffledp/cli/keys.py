@@ -55,7 +55,6 @@ def new_key(
 
 
 def _new_keys(folder: Path, number: int, *, json: bool) -> None:
-    """Create a folder with a key for each round: 0001.key and so on."""
     from shuffledp.accounting.rounds import rounds_of
     from shuffledp.atomic_file import write_whole
     from shuffledp.collect.crypto.keys import KeyPair, write_key
@@ -137,7 +136,6 @@ def tokens(
 
 
 def _invited(task: Path | None, links: Path | None) -> Task | Series | None:
-    """The task or series with tokens that links invite to."""
     from shuffledp.collect.task import read_task_or_series
 
     if (task is None) != (links is None):
@@ -257,7 +255,6 @@ def _were(number: int) -> str:
 
 
 def _open_store(task: Task, pair: KeyPair, store: str) -> ReportStore | TallyStore:
-    """Open the store of the server that has this key."""
     from shuffledp.collect.store import open_report_store, open_tally_store, store_file
 
     path = store_file(store)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from functools import partial
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -67,6 +68,7 @@ def plan(
     json: given.Json = False,
 ) -> None:
     """Predict error and messages of every protocol, without data."""
+    from shuffledp.accounting.rounds import rounds_of
     from shuffledp.explain.figures import check_figure
     from shuffledp.explain.plan import problem, reasons, warnings
     from shuffledp.explain.plots import draw_trade_off
@@ -75,25 +77,19 @@ def plan(
     from shuffledp.release.plan_rows import PRACTICAL_MESSAGES
     from shuffledp.validation import values_each
 
+    more = {"--target-error": target_error is not None, "--figure": figure is not None, "--earlier": earlier}
     if rounds is not None:
-        _check_rounds(rounds, {"--ranges": ranges, "--target-error": target_error is not None, "--held": held,
-                               "--figure": figure is not None, "--earlier": earlier})  # fmt: skip
+        rounds_of(rounds)
+        _refuse("--rounds plans a series that people answer", {"--ranges": ranges, "--held": held, **more})
+    practical = PRACTICAL_MESSAGES if max_messages is None else max_messages
     if ranges:
-        useless = {
-            "--values-per-person": values_per_person != 1,
-            "--target-error": target_error is not None,
-            "--figure": figure is not None,
-            "--earlier": earlier,
-        }
-        if unused := [name for name, is_given in useless.items() if is_given]:
-            raise ParameterError(
-                f"--ranges counts one value per person with a protocol of its own: leave out {' and '.join(unused)}"
-            )
+        own = {"--values-per-person": values_per_person != 1, **more}
+        _refuse("--ranges counts one value per person with a protocol of its own", own)
         _check_messages(max_messages, own=1, held=held)
         _plan_ranges(
             bins=bins,
             beta=beta,
-            most=PRACTICAL_MESSAGES if max_messages is None else max_messages,
+            most=practical,
             held=held,
             json=json,
             users=users,
@@ -116,7 +112,7 @@ def plan(
             beta=beta,
             honest_users=honest_users,
             values_per_person=values_per_person,
-            practical_messages=PRACTICAL_MESSAGES if max_messages is None else max_messages,
+            practical_messages=practical,
             earlier=earlier,
             rounds=1 if rounds is None else rounds,
             progress=progress,
@@ -143,13 +139,10 @@ def plan(
         note_written(figure)
 
 
-def _check_rounds(rounds: int, useless: dict[str, bool]) -> None:
-    """Refuse a wrong number of rounds, and options that do not apply to them."""
-    from shuffledp.accounting.rounds import rounds_of
-
-    rounds_of(rounds)
-    if unused := [name for name, is_given in useless.items() if is_given]:
-        raise ParameterError(f"--rounds plans a series that people answer: leave out {' and '.join(unused)}")
+def _refuse(why: str, options: dict[str, bool]) -> None:
+    """Refuse those of the options that are given."""
+    if unused := [name for name, is_given in options.items() if is_given]:
+        raise ParameterError(f"{why}: leave out {' and '.join(unused)}")
 
 
 def _check_messages(max_messages: float | None, *, own: int, held: bool) -> None:
@@ -195,24 +188,24 @@ def _needs(answer: Plan, target: float, progress: Progress) -> list[dict[str, An
         "beta": answer.beta,
         "values_per_person": answer.values_per_person,
     }
-    honest_share = answer.honest_users / answer.users
     found, rows = [], _answerable(answer)
     for done, row in enumerate(rows):
         progress("inverting", done / len(rows))
-        questions: dict[str, Callable[[str], float]] = {
-            "epsilon": partial(
-                epsilon_needed, error=target, users=answer.users, honest_users=answer.honest_users, **same
-            ),
-            "users_for_this_share": partial(
-                users_needed, share=target / answer.users, epsilon=answer.epsilon, honest_share=honest_share, **same
-            ),
-        }
         need: dict[str, Any] = {"name": row.name, "title": row.title, "met": row.simultaneous <= target}
-        for name, ask in questions.items():
-            try:
-                need[name] = None if need["met"] else ask(row.name)
-            except ParameterError:
-                need[name] = None
+        need |= {"epsilon": None, "users_for_this_share": None}
+        if not need["met"]:
+            with suppress(ParameterError):
+                need["epsilon"] = epsilon_needed(
+                    row.name, error=target, users=answer.users, honest_users=answer.honest_users, **same
+                )
+            with suppress(ParameterError):
+                need["users_for_this_share"] = users_needed(
+                    row.name,
+                    share=target / answer.users,
+                    epsilon=answer.epsilon,
+                    honest_share=answer.honest_users / answer.users,
+                    **same,
+                )
         found.append(need)
     return found
 
@@ -224,7 +217,8 @@ def _most_bins(answer: Plan, messages: float) -> dict[str, int]:
     found = {}
     for row in _answerable(answer):
         if not row.problem:
-            try:
+            found[row.title] = 0
+            with suppress(ParameterError):
                 found[row.title] = most_bins(
                     row.name,
                     messages=messages,
@@ -234,8 +228,6 @@ def _most_bins(answer: Plan, messages: float) -> dict[str, int]:
                     honest_users=answer.honest_users,
                     values_per_person=answer.values_per_person,
                 )
-            except ParameterError:
-                found[row.title] = 0
     return found
 
 
@@ -249,7 +241,6 @@ def _answerable(answer: Plan) -> list[PlanRow]:
 
 
 def _show(answer: Plan, *, held: bool) -> None:
-    """Print the question, the recommendation and the table."""
     from shuffledp.explain.plan import headline, recommendation, round_facts
 
     print_title(headline(answer))
@@ -260,7 +251,6 @@ def _show(answer: Plan, *, held: bool) -> None:
 
 
 def _needed(needs: list[dict[str, Any]]) -> Iterator[str]:
-    """Yield what each protocol needs for the error of --target-error."""
     for need in needs:
         epsilon = (
             "no epsilon up to 10 suffices"
@@ -273,7 +263,6 @@ def _needed(needs: list[dict[str, Any]]) -> Iterator[str]:
 
 
 def _fitting(budget: dict[str, int], max_messages: float | None) -> Iterator[str]:
-    """Yield the number of values that fits each protocol with --max-messages."""
     from shuffledp.explain.plan import messages
 
     for title, most in budget.items():
@@ -282,7 +271,6 @@ def _fitting(budget: dict[str, int], max_messages: float | None) -> Iterator[str
 
 
 def _close(answer: Plan, *, held: bool, explain: bool) -> None:
-    """Print the paragraphs of --explain, or the tips."""
     from shuffledp.explain.plan import details
 
     if answer.curator_error is not None:
@@ -296,7 +284,6 @@ def _close(answer: Plan, *, held: bool, explain: bool) -> None:
 
 
 def _table(answer: Plan, rows: Sequence[PlanRow], *, held: bool) -> Table:
-    """Return a table with a column for each protocol."""
     table = new_table(padding=(0, 1, 0, 0))
     table.add_column("", no_wrap=True)
     best = [answer.recommended_for_held_data, answer.recommended_for_curator if held else answer.recommended]
@@ -315,7 +302,6 @@ def _table(answer: Plan, rows: Sequence[PlanRow], *, held: bool) -> Table:
 
 
 def _sendable(answer: Plan) -> bool:
-    """Return whether the messages of any protocol are finite."""
     return any(math.isfinite(row.messages) for row in answer.rows if not row.problem)
 
 

@@ -250,7 +250,6 @@ _FRAME = 3  # what one more column takes beside its content
 
 
 def _show_series(estimate: Estimate) -> None:
-    """Print all ordered values as columns from left to right."""
     series = series_of(estimate, most=int(min(_MOST_COLUMNS, max(20, width() - _AXIS))))
     if series is not None:
         blocks = {} if Screen().encoding.startswith("utf") else {"blocks": " .:#"}
@@ -361,7 +360,6 @@ def _true_counts(release: Release) -> Iterator[tuple[str, dict[Any, int]]]:
 
 
 def _comparison(release: Release) -> Text:
-    """The comparison with the true counts, if it was requested."""
     assert release.evaluation is not None
     return Text.assemble(("NOT PRIVATE, do not publish:", "bold red"), f" {evaluation_sentence(release.evaluation)}")
 

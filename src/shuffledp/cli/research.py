@@ -237,7 +237,6 @@ def _counted(name: str, column: str | None, **how: str | None) -> Tally:
 def _show_comparison(
     results: list[Measurement], *, epsilon: float, delta: float, beta: float, trials: int, data: str
 ) -> None:
-    """Print one table for every number of people and bins."""
     from shuffledp.explain.research import CELLS, by_case, legend
 
     for (users, bins), rows in by_case(results).items():

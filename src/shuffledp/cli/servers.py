@@ -118,7 +118,6 @@ def note_file(context: Any, error: ParameterError) -> None:
 
 
 def _use(context: typer.Context, file: Path | None) -> Path | None:
-    """Take the values of the file as defaults of the other options."""
     if file is not None:
         options = [each for each in context.command.params if each.name != "config"]
         context.default_map = {**(context.default_map or {}), **read_config(file, options)}

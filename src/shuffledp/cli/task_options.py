@@ -161,7 +161,6 @@ _WORTHWHILE = 3.0
 
 
 def _choices(values: Sequence[str], most: int) -> AnswerChoices:
-    """Return the listed answers of which a person chooses several."""
     from shuffledp.collect.task import AnswerChoices
 
     if not 2 <= most <= len(values):

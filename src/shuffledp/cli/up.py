@@ -171,7 +171,6 @@ def up(
 
 
 def _show_rounds(machine: OneMachine, *, explain: bool, as_json: bool) -> None:
-    """Print the release of every round, and then what changed between the rounds."""
     from shuffledp.cli.release_output import publish
     from shuffledp.explain.task_series import how_often
     from shuffledp.release.trend import Trend
@@ -202,7 +201,6 @@ def _show_rounds(machine: OneMachine, *, explain: bool, as_json: bool) -> None:
 
 
 def _stay_up(machine: OneMachine) -> None:
-    """Print the addresses, and wait for an interrupt: all rounds are over."""
     print_note(f"Results:              {machine.results}")
     print_note(f"Operator's console:   {machine.operator} (token: {quoted(machine.operator_token.resolve())})")
     print_note("All rounds are over. Ctrl-C stops everything.")
@@ -219,7 +217,6 @@ def _per_second(text: str) -> float:
 
 
 def _invite(machine: OneMachine, outcome: Outcome | None) -> None:
-    """Print the addresses, then how to answer and how to stop."""
     waiting = 0 if outcome is None else outcome.waiting
     print_note(f"Answer in a browser:  {machine.page}")
     print_note(f"Results:              {machine.results}")
