@@ -19,8 +19,10 @@ from shuffledp.cli.output import (
     print_sentences,
     quiet_start,
 )
+from shuffledp.collect.reasons import Reason
 from shuffledp.formatting import counted
 from shuffledp.jsonable import plain
+from shuffledp.validation import whole
 
 if TYPE_CHECKING:
     from shuffledp.collect.batch_files.mix import MixedFiles
@@ -107,7 +109,6 @@ def mix(
 
 
 def _refused_notes(refused: Mapping[str, int], batches: Sequence[RefusedBatch], how: str) -> Iterator[str]:
-    from shuffledp.collect.reasons import Reason
 
     if replayed := refused.get(Reason.REPLAYED):
         yield f"note: dropped {counted(replayed, 'message')} of another batch: nobody may be in two batches"
@@ -201,7 +202,6 @@ def count(
     from shuffledp.explain.collected import lookup_lines
     from shuffledp.explain.files import check_writable
     from shuffledp.release.hidden import Blocklist, hide
-    from shuffledp.validation import whole
 
     whole("top", 1 if top is None else top)
     check_ledger(ledger)

@@ -40,6 +40,7 @@ from shuffledp.cli.output import (
 from shuffledp.errors import MissingExtraError, ParameterError
 from shuffledp.formatting import confidence, counted, privacy_figure, readable, shown
 from shuffledp.jsonable import plain
+from shuffledp.validation import whole
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -109,7 +110,6 @@ def run(
     from shuffledp.explain.files import check_writable
     from shuffledp.release.hidden import NOT_WITH_BLOCK, Blocklist, hide
     from shuffledp.release.private_histogram import private_histogram
-    from shuffledp.validation import whole
 
     whole("top", 1 if top is None else top)
     check_ledger(ledger)
@@ -355,7 +355,6 @@ def demo(
     from shuffledp.explain.files import check_writable
     from shuffledp.protocols.target import Target
     from shuffledp.release.private_histogram import private_histogram
-    from shuffledp.validation import whole
 
     people = whole("people", people)
     if people > _MOST_PEOPLE:

@@ -34,6 +34,7 @@ from shuffledp.cli.output import (
 from shuffledp.cli.task_options import Admitted, AnswerOptions, AskedBy, HonestUsers, admission_of
 from shuffledp.errors import ParameterError
 from shuffledp.formatting import counted, epsilon_delta
+from shuffledp.validation import one_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -119,13 +120,12 @@ def init(
         write_hand_over,
     )
     from shuffledp.ledger import Ledger
-    from shuffledp.validation import one_of
 
     with failures_in_json(json):
         guarantee = {"users": users, "honest_users": honest_users, "epsilon": epsilon, "delta": delta}
         asked = {**guarantee, **vars(answers), "tokens": tokens, **vars(asked_by)}
         _check_task_options(question, only, asked)
-        limits = None if limit is None else parse_pair("--limit", limit)
+        limits = parse_pair("--limit", limit)
         if only is not None and only != "analyzer" and limits is not None:
             raise ParameterError(f"--limit is for the analyzer's ledger, got --only {shortened(only)}")
         with tasks_from_options():
@@ -254,7 +254,7 @@ def join(
 
     with failures_in_json(json):
         files = {HASHES: admission_hashes, SECRET: admission_secret}
-        limits = None if limit is None else parse_pair("--limit", limit)
+        limits = parse_pair("--limit", limit)
         admission = {name: path for name, path in files.items() if path is not None}
         try:
             joined = complete(folder, admission=admission, limit=limits, population=population)

@@ -259,25 +259,17 @@ class Mechanism:
 
 def with_names(text: str) -> str:
     """Return a help text with the lists of names for its placeholders, which take a moment to load."""
-    return re.sub(r"\{(\w+)\}", lambda place: ", ".join(_NAMES[place[1]]()), text)
+    return re.sub(r"\{(\w+)\}", lambda place: ", ".join(_names(place[1])), text)
 
 
-def _advised() -> list[str]:
+def _names(kind: str) -> Iterable[str]:
+    if kind == "verified":
+        from shuffledp.paper.protocol_checks import NAMES
+
+        return NAMES
     from shuffledp.protocols.catalogue import CATALOGUE
 
     return [name for name, entry in CATALOGUE.items() if entry.advised]
-
-
-def _verified() -> list[str]:
-    from shuffledp.paper.protocol_checks import NAMES
-
-    return list(NAMES)
-
-
-_NAMES: dict[str, Callable[[], list[str]]] = {
-    "advised": _advised,
-    "verified": _verified,
-}
 
 
 def parse_whole(text: str, *, name: str) -> int:
@@ -301,8 +293,10 @@ def parse_wholes(text: str, *, name: str) -> list[int]:
     return [parse_whole(part, name=name) for part in parts]
 
 
-def parse_pair(name: str, text: str) -> tuple[float, float]:
+def parse_pair(name: str, text: str | None) -> tuple[float, float] | None:
     """Parse an epsilon and a delta, separated by a comma; their range is checked by the library."""
+    if text is None:
+        return None
     try:
         epsilon, delta = (float(part) for part in text.split(","))
     except ValueError:
@@ -347,16 +341,11 @@ _UNITS = {"s": 1, "min": 60, "h": 3600, "d": 86_400, "w": 7 * 86_400}
 _LENGTH = re.compile(r"([1-9][0-9]{0,8})(s|min|h|d|w)")
 
 
-def length_of(text: str, *, name: str) -> timedelta:
+def seconds_of(text: str, *, name: str) -> int:
     """Parse a length of time such as 30d, 12h, 45min, 90s or 2w."""
     if (found := _length(text)) is None:
         raise ParameterError(f"{name} must be a length of time such as 30d, 12h, 45min or 90s, got {shortened(text)}")
-    return found
-
-
-def seconds_of(text: str, *, name: str) -> int:
-    """Parse a length of time as a number of seconds."""
-    return int(length_of(text, name=name).total_seconds())
+    return int(found.total_seconds())
 
 
 def moment_of(text: str, *, name: str, after: datetime) -> datetime:

@@ -1,4 +1,4 @@
-"""`shuffledp plan`: the error and cost of each protocol, without data."""
+"""`shuffledp plan`: the error and cost of each protocol, without data; and `shuffledp protocols`, their list."""
 
 from __future__ import annotations
 
@@ -7,6 +7,8 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from functools import partial
 from typing import TYPE_CHECKING, Annotated, Any
+
+from rich.table import Column
 
 from shuffledp.cli import options as given
 from shuffledp.cli.options import flag, integer, option, parse_whole
@@ -22,10 +24,13 @@ from shuffledp.cli.output import (
     print_sentence,
     print_sentences,
     print_title,
+    print_whole,
 )
 from shuffledp.errors import ParameterError
+from shuffledp.explain.figures import check_figure
 from shuffledp.formatting import at_most, counted, magnitude, privacy_figure, share_at_most
 from shuffledp.jsonable import plain
+from shuffledp.validation import one_of, values_each
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -34,7 +39,7 @@ if TYPE_CHECKING:
     from shuffledp.release.plan import Plan
     from shuffledp.release.plan_rows import PlanRow
 
-EXAMPLE = "shuffledp plan --users 1e6 --bins 100000 --epsilon 1 --delta 1e-6"
+PLAN_EXAMPLE = "shuffledp plan --users 1e6 --bins 100000 --epsilon 1 --delta 1e-6"
 _ANYTHING = "any"
 
 
@@ -69,13 +74,11 @@ def plan(
 ) -> None:
     """Predict error and messages of every protocol, without data."""
     from shuffledp.accounting.rounds import rounds_of
-    from shuffledp.explain.figures import check_figure
     from shuffledp.explain.plan import problem, reasons, warnings
     from shuffledp.explain.plots import draw_trade_off
     from shuffledp.release.compare import trade_off
     from shuffledp.release.plan import plan as planned
     from shuffledp.release.plan_rows import PRACTICAL_MESSAGES
-    from shuffledp.validation import values_each
 
     more = {"--target-error": target_error is not None, "--figure": figure is not None, "--earlier": earlier}
     if rounds is not None:
@@ -348,3 +351,39 @@ def _bound(number: float) -> str:
 def _messages(number: float) -> str:
     """Format an expected number, which may be too large for a float."""
     return magnitude(number, infinite="over 1e+308")
+
+
+PROTOCOLS_EXAMPLE = "shuffledp protocols --model shuffled"
+_LISTED_FIELDS = ("title", "summary", "model", "estimator", "advised")
+_USED_BY = {"shuffled": "run and plan", "local": "compare", "central": "run --trust curator, and compare"}
+
+
+def protocols(
+    model: Annotated[str | None, option("NAME", "shuffled, local or central; default: all.")] = None,
+    json: given.Json = False,
+) -> None:
+    """List every protocol by name."""
+    from shuffledp.explain.research import MODELS
+    from shuffledp.protocols.catalogue import CATALOGUE
+
+    chosen = list(MODELS) if model is None else [one_of("model", model, MODELS)]
+    entries = {name: entry for name, entry in CATALOGUE.items() if entry.model in chosen}
+    if json:
+        print_json(
+            [
+                {"name": name, **{field: getattr(entry, field) for field in _LISTED_FIELDS}}
+                for name, entry in entries.items()
+            ]
+        )
+        return
+    for kind in chosen:
+        table = new_table(Column("name", no_wrap=True), "description")
+        known = [(name, entry) for name, entry in entries.items() if entry.model == kind]
+        for name, entry in sorted(known, key=lambda item: not item[1].advised):
+            table.add_row(name, f"{entry.title}: {entry.summary}" if entry.summary else entry.title,
+                          style="bold" if entry.advised else None)  # fmt: skip
+        print_title(f"{MODELS[kind]} For {_USED_BY[kind]}.")
+        print_whole(table)
+    advised = [name for name, entry in entries.items() if entry.advised]
+    if advised:
+        print_sentence(f"Default of run: the best of {', '.join(advised)}.")

@@ -37,6 +37,7 @@ from shuffledp.cli.output import (
     print_whole,
 )
 from shuffledp.errors import ParameterError
+from shuffledp.explain.figures import check_figure
 from shuffledp.formatting import counted, readable, share_at_most, shown
 from shuffledp.jsonable import plain
 
@@ -86,7 +87,6 @@ def ledger(
     sampled. Use one ledger per population: the people whose data is released.
     """
     from shuffledp.accounting.closed_form_curves import check_guarantee
-    from shuffledp.explain.figures import check_figure
     from shuffledp.explain.plots import draw_budget
     from shuffledp.ledger import Ledger
 
@@ -96,17 +96,17 @@ def ledger(
         keep_existing([figure], force=force)
     if (spent_elsewhere is None) != (what is None):
         raise ParameterError("--spent-elsewhere and --what must be given together")
-    spent = None if spent_elsewhere is None else parse_pair("--spent-elsewhere", spent_elsewhere)
+    spent = parse_pair("--spent-elsewhere", spent_elsewhere)
     if spent is not None:  # before a file is created
         check_guarantee(*spent)
-    if limit is not None:
-        epsilon, delta = parse_pair("--limit", limit)
+    if (limits := parse_pair("--limit", limit)) is not None:
         if file.exists():
             raise ParameterError(
                 f"{file} already exists, and its limit cannot be changed: leave out --limit to show it, or use another "
                 "name for a new ledger"
             )
         population = file.stem if population is None else population
+        epsilon, delta = limits
         opened = Ledger.create(file, epsilon=epsilon, delta=delta, population=population, by_results=by_results)
         note_written(file)
     else:

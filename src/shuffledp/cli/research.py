@@ -1,4 +1,4 @@
-"""Research commands: protocols, amplify, compare, separate and verify."""
+"""Research commands: amplify, compare, separate and verify."""
 
 from __future__ import annotations
 
@@ -37,7 +37,9 @@ from shuffledp.cli.output import (
     width,
 )
 from shuffledp.errors import ParameterError
+from shuffledp.explain.figures import check_figure
 from shuffledp.formatting import counted, epsilon_delta, privacy_figure, share_at_least
+from shuffledp.validation import one_of, target_delta
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -46,43 +48,6 @@ if TYPE_CHECKING:
     from shuffledp.paper.separation import Separation
     from shuffledp.paper.statements import Statement
     from shuffledp.release.compare import Measurement
-
-PROTOCOLS_EXAMPLE = "shuffledp protocols --model shuffled"
-_LISTED_FIELDS = ("title", "summary", "model", "estimator", "advised")
-_USED_BY = {"shuffled": "run and plan", "local": "compare", "central": "run --trust curator, and compare"}
-
-
-def protocols(
-    model: Annotated[str | None, option("NAME", "shuffled, local or central; default: all.")] = None,
-    json: given.Json = False,
-) -> None:
-    """List every protocol by name."""
-    from shuffledp.explain.research import MODELS
-    from shuffledp.protocols.catalogue import CATALOGUE
-    from shuffledp.validation import one_of
-
-    chosen = list(MODELS) if model is None else [one_of("model", model, MODELS)]
-    entries = {name: entry for name, entry in CATALOGUE.items() if entry.model in chosen}
-    if json:
-        print_json(
-            [
-                {"name": name, **{field: getattr(entry, field) for field in _LISTED_FIELDS}}
-                for name, entry in entries.items()
-            ]
-        )
-        return
-    for kind in chosen:
-        table = new_table(Column("name", no_wrap=True), "description")
-        known = [(name, entry) for name, entry in entries.items() if entry.model == kind]
-        for name, entry in sorted(known, key=lambda item: not item[1].advised):
-            table.add_row(name, f"{entry.title}: {entry.summary}" if entry.summary else entry.title,
-                          style="bold" if entry.advised else None)  # fmt: skip
-        print_title(f"{MODELS[kind]} For {_USED_BY[kind]}.")
-        print_whole(table)
-    advised = [name for name, entry in entries.items() if entry.advised]
-    if advised:
-        print_sentence(f"Default of run: the best of {', '.join(advised)}.")
-
 
 AMPLIFY_EXAMPLE = "shuffledp amplify --epsilon0 2 --users 100000 --delta 1e-6"
 _TARGETS = (0.1, 0.5, 1.0)  # epsilons for which the largest local epsilon is computed
@@ -103,7 +68,6 @@ def amplify(
         largest_local_epsilon,
         unavoidable_epsilon,
     )
-    from shuffledp.validation import target_delta
 
     if not 0 < epsilon0 <= MOST_LOCAL_EPSILON:
         raise ParameterError(f"epsilon0 must be above 0 and at most {MOST_LOCAL_EPSILON:g}, got {epsilon0:g}")
@@ -181,7 +145,6 @@ def compare(
     Protocols of the local, the shuffled and the central model run on the
     same people and values, with the same guarantee.
     """
-    from shuffledp.explain.figures import check_figure
     from shuffledp.explain.plots import draw_comparison
     from shuffledp.explain.research import markdown_page
     from shuffledp.release.compare import compare as measured
@@ -363,11 +326,9 @@ def separate(
 
     This reproduces Table 2 of the paper.
     """
-    from shuffledp.explain.figures import check_figure
     from shuffledp.explain.plots import draw_separation
     from shuffledp.paper.separation import PROBLEMS
     from shuffledp.paper.separation import separate as separated
-    from shuffledp.validation import one_of
 
     one_of("problem", problem, PROBLEMS)
     sizes = _sizes(problem, {"l": length, "h": height, "s": branching, "bins": bins, "alpha": alpha})

@@ -105,11 +105,11 @@ def send(
         assert given_task is not None
         client = Client(
             given_task,
-            at_most=None if at_most is None else parse_pair("at_most", at_most),
+            at_most=parse_pair("at_most", at_most),
             pin=_pin(pin, link),
             journal=journal,
             admission=link.admission if link is not None else None if admission is None else read_word(admission),
-            budget=None if budget is None else parse_pair("budget", budget),
+            budget=parse_pair("budget", budget),
             by_results=by_results,
         )
         answer = None if values is None else answer_of(values, client.task)
@@ -258,14 +258,14 @@ def budget(
     from shuffledp.collect.client.journal import Journal
     from shuffledp.collect.task import Series, read_task_or_series
 
-    opened = Journal(journal)
-    if limit is None:
+    opened, limits = Journal(journal), parse_pair("limit", limit)
+    if limits is None:
         if by_results:
             raise ParameterError("--by-results needs --limit: it is stored with the limit")
         if journal is not None and not journal.is_dir():
             raise DataError(f"there is no journal {journal}: give the folder of shuffledp send --journal")
     else:
-        opened.store_limit(new_limit(parse_pair("limit", limit), by_results=by_results))
+        opened.store_limit(new_limit(limits, by_results=by_results))
         note_written(opened.folder / "budget.json")
     for file in task or []:
         asked = read_task_or_series(file)

@@ -1,4 +1,8 @@
-"""The servers of a collection: `shuffler`, `analyzer`, their `--config`, and `health`, which asks one."""
+"""The servers of a collection: `shuffledp shuffler`, `shuffledp analyzer`, and `shuffledp health`, which asks one.
+
+With --config the options of a server come from a TOML file. Its keys are the options without `--`, and relative paths
+start at its folder. Options on the command line win.
+"""
 
 from __future__ import annotations
 

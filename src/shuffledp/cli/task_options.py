@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 from shuffledp.cli.options import PROTOCOL, integer, option, shortened, tasks_from_options
 from shuffledp.errors import DataError, ParameterError
 from shuffledp.formatting import counted, epsilon_delta, people_at_most, share_at_most, short_exponent, shown_address
+from shuffledp.validation import one_of, open_probability
 
 if TYPE_CHECKING:
     from shuffledp.accounting.curve import Guarantee
@@ -212,7 +213,6 @@ def text_answers(
     """Return the answers with the best code, and the budgets of both tasks if a second one is to count."""
     from shuffledp.collect.task import AnswerText
     from shuffledp.collect.task.confirm import split_budget
-    from shuffledp.validation import open_probability
 
     if confirm is None:
         return AnswerText.of(choices.search(**people, epsilon=epsilon, delta=delta).code), None
@@ -265,8 +265,6 @@ def _guarantee(guarantee: Guarantee) -> dict[str, float]:
 
 def admission_of(text: str) -> Admission:
     """Return who may send reports."""
-    from shuffledp.validation import one_of
-
     chosen: Admission = one_of("admission", text, ADMISSIONS)  # type: ignore[assignment]
     return chosen
 

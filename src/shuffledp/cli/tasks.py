@@ -178,7 +178,7 @@ def check_task(
     from shuffledp.explain.task import checked, guarantee_about
 
     with failures_in_json(json, kept=False):
-        limit = None if at_most is None else parse_pair("at_most", at_most)
+        limit = parse_pair("at_most", at_most)
         task = read_task(file)
         if pin is not None and pin.strip().lower() != task.name:
             raise DataError(f"{file} is not the pinned task: its id is {task.name}")
@@ -343,7 +343,7 @@ def check_series(
     from shuffledp.explain.task_series import checked, total_about
 
     with failures_in_json(json, kept=False):
-        limit = None if at_most is None else parse_pair("at_most", at_most)
+        limit = parse_pair("at_most", at_most)
         series = read_series(file)
         if pin is not None and pin.strip().lower() != series.name:
             raise DataError(f"{file} is not the pinned series: its id is {series.name}")
