@@ -308,9 +308,7 @@ def _created_as_json(
             {
                 "party": each.party,
                 "folder": str(folder / each.party),
-                "address": each.address,
-                "key": each.key,
-                "fingerprint": each.fingerprint,
+                **{what: getattr(each, what) for what in ("address", "key", "fingerprint")},
             }
             for each in parties
         ],
@@ -321,9 +319,13 @@ def _created_as_json(
 
 def _next_commands(folder: Path, parties: Sequence[Party], command: str | None) -> list[str]:
     if len(parties) == 1:
-        return [f"shuffledp deploy join {shlex.quote(str(folder))}"]
-    before = [] if command is None else [command, f"shuffledp deploy join {shlex.quote(str(folder))}"]
+        return [_join_command(folder)]
+    before = [] if command is None else [command, _join_command(folder)]
     return [*before, *(_start_command(folder, each.party) for each in parties)]
+
+
+def _join_command(folder: Path) -> str:
+    return f"shuffledp deploy join {shlex.quote(str(folder))}"
 
 
 def _start_command(folder: Path, party: str) -> str:
@@ -424,5 +426,5 @@ def _show_joined(folder: Path, joined: Joined, *, limit_is_default: bool) -> Non
 
 def _after_join(folder: Path, joined: Joined) -> list[str]:
     if not joined.tasks:
-        return [task_command(joined.chain, folder), f"shuffledp deploy join {shlex.quote(str(folder))}"]
+        return [task_command(joined.chain, folder), _join_command(folder)]
     return [_start_command(folder, party) for party in joined.parties]

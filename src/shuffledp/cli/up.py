@@ -189,7 +189,7 @@ def _show_rounds(machine: OneMachine, *, explain: bool, as_json: bool) -> None:
             outcomes.append(outcome)
             if not as_json:
                 print_title(f"Round {len(outcomes)} of {series.rounds}")
-                publish(outcome.release, out=[], top=None, as_json=False, explain=explain)
+                publish(outcome.release, explain=explain)
     trend = Trend.of([outcome.release for outcome in outcomes], rounds=series.rounds)
     if as_json:
         each = [_plain(machine, outcome) for outcome in outcomes]
@@ -201,8 +201,7 @@ def _show_rounds(machine: OneMachine, *, explain: bool, as_json: bool) -> None:
 
 
 def _stay_up(machine: OneMachine) -> None:
-    print_note(f"Results:              {machine.results}")
-    print_note(f"Operator's console:   {machine.operator} (token: {quoted(machine.operator_token.resolve())})")
+    _note_pages(machine)
     print_note("All rounds are over. Ctrl-C stops everything.")
     with suppress(KeyboardInterrupt):
         machine.watch()
@@ -219,8 +218,7 @@ def _per_second(text: str) -> float:
 def _invite(machine: OneMachine, outcome: Outcome | None) -> None:
     waiting = 0 if outcome is None else outcome.waiting
     print_note(f"Answer in a browser:  {machine.page}")
-    print_note(f"Results:              {machine.results}")
-    print_note(f"Operator's console:   {machine.operator} (token: {quoted(machine.operator_token.resolve())})")
+    _note_pages(machine)
     _note_command(machine)
     coming = f", and about {machine.pace:.2g} simulated people arrive per second" if machine.pace else ""
     needed = counted(machine.users - waiting, "more report")
@@ -229,9 +227,11 @@ def _invite(machine: OneMachine, outcome: Outcome | None) -> None:
         print_note(f"Warning: {warning}.")
 
 
-def quoted(word: object) -> str:
-    """Quote a word for a shell."""
-    return shlex.quote(str(word))
+def _note_pages(machine: OneMachine) -> None:
+    print_note(f"Results:              {machine.results}")
+    print_note(
+        f"Operator's console:   {machine.operator} (token: {shlex.quote(str(machine.operator_token.resolve()))})"
+    )
 
 
 def _show_machine(machine: OneMachine, outcome: Outcome, *, explain: bool, as_json: bool) -> None:
@@ -240,7 +240,7 @@ def _show_machine(machine: OneMachine, outcome: Outcome, *, explain: bool, as_js
     if as_json:
         print_json(_plain(machine, outcome))
         return
-    publish(outcome.release, out=[], top=None, as_json=False, explain=explain)
+    publish(outcome.release, explain=explain)
     reported = counted(outcome.people_in_release, "person", things="people")
     batches = counted(outcome.batches, "batch", things="batches")
     waiting = f" {outcome.waiting:,} wait for the next batch of {machine.users:,}." if outcome.waiting else ""
@@ -273,18 +273,14 @@ def _plain(machine: OneMachine, outcome: Outcome) -> dict[str, Any]:
 
 
 def _note_command(machine: OneMachine) -> None:
-    command = f"shuffledp send --task {quoted(machine.task_file.resolve())} --value {quoted(machine.an_answer)}"
-    print_note(f"Answer in a terminal: {command}")
+    command = ["shuffledp", "send", "--task", str(machine.task_file.resolve()), "--value", str(machine.an_answer)]
+    print_note(f"Answer in a terminal: {shlex.join(command)}")
 
 
 CROWD_EXAMPLE = "shuffledp crowd --task theme.task.json --data people.csv --column theme"
 _LOAD = "Load"
 
-Separator = Annotated[
-    str, option("MARK", "Between the choices in a cell, if the task allows several.", name="--separator")
-]
-
-SEPARATOR = ";"
+_SEPARATOR = ";"
 """Between the choices in a cell: less common in answers than a comma, and no delimiter of most CSV files."""
 
 
@@ -309,7 +305,9 @@ def crowd(
     patience: Annotated[
         float, option("SECONDS", "How long to retry a report that cannot be sent.", panel=_LOAD)
     ] = 60.0,
-    separator: Separator = SEPARATOR,
+    separator: Annotated[
+        str, option("MARK", "Between the choices in a cell, if the task allows several.")
+    ] = _SEPARATOR,
     reading: given.FileFormat,
     json: given.Json = False,
 ) -> None:
@@ -350,20 +348,12 @@ def crowd(
             progress=progress,
         )
     if json:
-        print_json({"task": asked.name, **_figures(result)})
+        rates = ("reports_per_second", "milliseconds_per_report", "bytes_per_report")
+        print_json({"task": asked.name, **plain(result), **{name: getattr(result, name) for name in rates}})
     else:
         _show_crowd(result)
     if result.unreachable or result.refused:
         raise typer.Exit(5 if result.unreachable else 3)
-
-
-def _figures(result: CrowdResult) -> dict[str, Any]:
-    return {
-        **plain(result),
-        "reports_per_second": result.reports_per_second,
-        "milliseconds_per_report": result.milliseconds_per_report,
-        "bytes_per_report": result.bytes_per_report,
-    }
 
 
 def _show_crowd(result: CrowdResult) -> None:
