@@ -6,6 +6,7 @@ import shlex
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
+from urllib.parse import urlsplit
 
 import typer
 
@@ -37,10 +38,10 @@ from shuffledp.formatting import counted, epsilon_delta
 from shuffledp.validation import one_of
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from shuffledp.collect.deployment.joining import Joined
-    from shuffledp.collect.deployment.parties import Chain, Deployment, MakeTask, Party
+    from shuffledp.collect.deployment.parties import Chain, Deployment, Party
     from shuffledp.collect.task import Place, Task
 
 _SERVERS, _TASK, _ADMISSION, _LEDGER = "Servers", "First task", "Admission", "Ledger"
@@ -202,7 +203,7 @@ def _addresses(
 
 def _task_maker(
     question: str, answers: AnswerOptions, people: dict[str, Any], *, closes: str, admission: str
-) -> MakeTask:
+) -> Callable[[list[Place], Place], Task]:
     """Check the options of the first task; return a function that makes it once the servers have keys."""
     from shuffledp.collect import new_task
 
@@ -375,8 +376,6 @@ def _show_created(
 
 def _note_on_port(party: Party) -> str | None:
     """Return what a port other than 443 means for a certificate; None for no proxy, and for port 443."""
-    from urllib.parse import urlsplit
-
     parts = urlsplit(party.address)
     if parts.scheme != "https" or parts.port in (None, 443):
         return None

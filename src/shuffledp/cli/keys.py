@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from shuffledp.atomic_file import check_folder, write_whole
 from shuffledp.cli import options as given
-from shuffledp.cli.options import CommandGroup, flag, integer, option, refuse_link
+from shuffledp.cli.options import CommandGroup, flag, integer, keep_existing, option, refuse_link, refuse_repeated
 from shuffledp.cli.output import note_written, print_json, print_sentence, print_sentences
 from shuffledp.errors import ParameterError
 from shuffledp.formatting import counted
@@ -56,7 +57,6 @@ def new_key(
 
 def _new_keys(folder: Path, number: int, *, json: bool) -> None:
     from shuffledp.accounting.rounds import rounds_of
-    from shuffledp.atomic_file import write_whole
     from shuffledp.collect.crypto.keys import KeyPair, write_key
     from shuffledp.collect.server.settings import PUBLIC_KEYS
 
@@ -110,8 +110,6 @@ def tokens(
 
     Each token admits one report. The shuffler needs the hashes only. Do not record who receives which token or link.
     """
-    from shuffledp.atomic_file import check_folder, write_whole
-    from shuffledp.cli.options import keep_existing, refuse_repeated
     from shuffledp.collect.client.invitation import invitation_link
     from shuffledp.collect.crypto.keys import refuse_existing_secret, write_secret
     from shuffledp.collect.server.auth import new_token, sorted_hashes

@@ -303,22 +303,26 @@ def public_key(text: str) -> str:
 
 def servers_of_rounds(shufflers: list[str], analyzer: str, *, rounds: int) -> list[Servers]:
     """Return the servers of all rounds: one entry, or one for each if any server has a key for each round."""
-    from shuffledp.collect.task import Place, Servers
+    from shuffledp.collect.task import Servers
 
-    texts = [*(("shuffler", text) for text in shufflers), ("analyzer", analyzer)]
-    found = []
-    for name, text in texts:
-        keys = _keys_of_rounds(text, rounds=rounds)
-        first = place_of(name, text if keys is None else f"{text.partition('=')[0]}={keys[0]}")
-        found.append((first, keys))
-    if all(keys is None for _, keys in found):
-        places = [place for place, _ in found]
-        return [Servers(places[:-1], places[-1])]
+    chain = [_places("shuffler", text, rounds=rounds) for text in shufflers]
+    chain.append(_places("analyzer", analyzer, rounds=rounds))
     entries = []
-    for at in range(rounds):
-        places = [place if keys is None else Place(place.address, keys[at]) for place, keys in found]
-        entries.append(Servers(places[:-1], places[-1]))
+    for at in range(max(len(places) for places in chain)):
+        servers = [places[at] if len(places) > 1 else places[0] for places in chain]
+        entries.append(Servers(servers[:-1], servers[-1]))
     return entries
+
+
+def _places(name: str, text: str, *, rounds: int) -> list[Place]:
+    """Return a server once, or for each round if it has a key for each."""
+    from shuffledp.collect.task import Place
+
+    keys = _keys_of_rounds(text, rounds=rounds)
+    if keys is None:
+        return [place_of(name, text)]
+    first = place_of(name, f"{text.partition('=')[0]}={keys[0]}")
+    return [Place(first.address, key) for key in keys]
 
 
 def _keys_of_rounds(text: str, *, rounds: int) -> list[str] | None:

@@ -83,7 +83,8 @@ def join(
         raise ParameterError(f"folder must hold the folder of a party, one of {names}, got none in {folder}")
     for party in own:
         _check_own_values(folder, party)
-    tasks = _public_tasks(folder / PUBLIC)
+    paths = sorted(path for pattern in PUBLIC_TASK_FILES for path in (folder / PUBLIC).glob(pattern))
+    tasks = {path.name: read_task_or_series(path) for path in paths}
     for name, asked in tasks.items():
         chain.check_task(asked, name=str(folder / PUBLIC / name))
     _check_admission_is_needed(admission or {}, own, tasks, folder)
@@ -115,11 +116,6 @@ def join(
         tasks=tasks,
         written=[*files.written, *([ledger] if limits is not None else [])],
     )
-
-
-def _public_tasks(folder: Path) -> dict[str, Task | Series]:
-    paths = sorted(path for pattern in PUBLIC_TASK_FILES for path in folder.glob(pattern))
-    return {path.name: read_task_or_series(path) for path in paths}
 
 
 def _check_own_values(folder: Path, party: Party) -> None:
@@ -178,8 +174,7 @@ def _configure(
     files: _Files,
 ) -> None:
     """Add what depends on other parties and on tasks to the configuration of a server."""
-    name = "analyzer.toml" if party.party == ANALYZER else "shuffler.toml"
-    config = folder / party.party / SERVER / name
+    config = folder / party.party / SERVER / ("analyzer.toml" if party.party == ANALYZER else "shuffler.toml")
     more, defaults = dict[str, Any](), dict[str, Any]()
     if party.position > 0:  # its token is for this address only, whatever an added task names
         defaults["upstream"] = chain.parties[party.position - 1].address

@@ -15,7 +15,7 @@ import secrets
 import shlex
 import shutil
 import tempfile
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache
@@ -286,9 +286,6 @@ class Deployment:
 
 
 _PORT_BEHIND_PROXY = 8000
-
-MakeTask = Callable[[list[Place], Place], Task]
-"""Make the first task from its shufflers and its analyzer."""
 
 
 def create_invitations(folder: Path, task: Task, *, tokens: int | None, page: bool) -> dict[str, Path]:
