@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from shuffledp.cli import options as given
-from shuffledp.cli.options import CommandGroup, flag, option
+from shuffledp.cli.options import flag, option
 from shuffledp.cli.output import failures_in_json, print_json, print_sentence
 from shuffledp.errors import DataError, ParameterError, RefusedError
 from shuffledp.formatting import counted, shown
@@ -241,13 +241,3 @@ def _when(about: dict[str, Any]) -> str:
     times = {"before": ", closes", "open": " until", "closed": " since"}
     link = times.get(about["state"])
     return _state(about) + ("" if link is None else f"{link} {shown(str(about.get('closes')), width=40)}")
-
-
-_AT = "--server https://host --token operator.token"
-COMMANDS: dict[str, tuple[Callable[..., Any], str] | CommandGroup] = {
-    "add": (add, f"shuffledp task add theme.task.json \\\n{_AT}"),
-    "list": (listed, f"shuffledp task list {_AT}"),
-    "close": (close, f"shuffledp task close theme.task.json --yes \\\n{_AT}"),
-    "remove": (remove, f"shuffledp task remove theme.task.json \\\n{_AT}"),
-    "tokens": (tokens, f"shuffledp task tokens theme.task.json --hashes hashes.txt \\\n{_AT}"),
-}

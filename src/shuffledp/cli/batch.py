@@ -28,10 +28,6 @@ if TYPE_CHECKING:
     from shuffledp.collect.batch_files.mix import MixedFiles
     from shuffledp.collect.batch_files.repeats import RefusedBatch
 
-MIX_EXAMPLE = r"""
-shuffledp mix reports --task theme.task.json \
---key shuffler.key --out batches
-""".strip()
 
 TOO_FEW_REPORTS = 5
 """The exit code for: try again later."""
@@ -147,12 +143,6 @@ def _mixed_sentences(mixed: MixedFiles, users: int) -> list[str]:
         sentences.append(f"Keep {mixed.kept} private.")
     sentences.append(f"{mixed.seen} remembers what was mixed: keep it with the key until the key is destroyed.")
     return sentences
-
-
-COUNT_EXAMPLE = r"""
-shuffledp count batches --task theme.task.json \
---key analyzer.key --out release.json
-""".strip()
 
 
 def count(

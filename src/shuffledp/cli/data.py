@@ -48,8 +48,6 @@ if TYPE_CHECKING:
     from shuffledp.release.free_text import TextSimulation
     from shuffledp.release.simulate import RangeSimulation, Simulation
 
-RUN_EXAMPLE = "shuffledp run people.csv --column theme --epsilon 1 --delta 1e-6"
-
 
 def run(
     files: given.Files,
@@ -201,9 +199,6 @@ def _check_for_texts(column: Sequence[str], options: Mapping[str, Any]) -> None:
         raise ParameterError("column must be given once with --free-text")
 
 
-SIMULATE_EXAMPLE = "shuffledp simulate people.csv --column theme --epsilon 1 --delta 1e-6"
-
-
 def simulate(
     files: given.Files,
     column: given.Columns,
@@ -329,7 +324,6 @@ SIMULATED = {
 """The paragraphs of `simulate --explain`."""
 
 
-DEMO_EXAMPLE = "shuffledp demo --people 50000"
 _MOST_PEOPLE = 10_000_000  # about a gigabyte
 _POPULATION_SEED = 1990  # the year of the census; the people of the demo are always the same
 

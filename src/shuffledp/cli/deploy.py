@@ -13,7 +13,6 @@ import typer
 from shuffledp.atomic_file import write_whole
 from shuffledp.cli import options as given
 from shuffledp.cli.options import (
-    CommandGroup,
     Without,
     flag,
     integer,
@@ -269,22 +268,6 @@ def join(
         print_json(_joined_as_json(folder, joined))
     else:
         _show_joined(folder, joined, limit_is_default=limits is None)
-
-
-DEPLOY = CommandGroup(
-    "Create the folders of the organisations that run a collection: keys, tokens and configuration.",
-    {
-        "init": (
-            init,
-            r"""
-shuffledp deploy init collection --shufflers 2 \
---address https://mix1.example.org --address https://mix2.example.net \
---analyzer-address https://count.example.com
-""".strip(),
-        ),
-        "join": (join, "shuffledp deploy join collection"),
-    },
-)
 
 
 def task_command(chain: Chain, folder: Path) -> str:

@@ -9,7 +9,7 @@ import typer
 
 from shuffledp.atomic_file import check_folder, write_whole
 from shuffledp.cli import options as given
-from shuffledp.cli.options import CommandGroup, flag, integer, keep_existing, option, refuse_link, refuse_repeated
+from shuffledp.cli.options import flag, integer, keep_existing, option, refuse_link, refuse_repeated
 from shuffledp.cli.output import note_written, print_json, print_sentence, print_sentences
 from shuffledp.errors import ParameterError
 from shuffledp.formatting import counted
@@ -273,15 +273,3 @@ def _stored(task: Task, pair: KeyPair, store: str) -> Iterator[str]:
         yield f"The store has {reports} waiting for a batch and {batches} not yet forwarded for this task."
     if pair.public != task.shufflers[0].key:
         yield "The fingerprints of its messages are deleted from the store, which then accepts no batch of the task."
-
-
-KEYS = CommandGroup(
-    "Create keys and tokens for the servers of a task, and destroy them after it.",
-    {
-        "new": (new_key, "shuffledp keys new --out shuffler.key"),
-        "token": (token, "shuffledp keys token --out analyzer.token"),
-        "tokens": (tokens, "shuffledp keys tokens --number 10000 --out tokens.txt --hashes hashes.txt"),
-        "link": (link, "shuffledp keys link --task theme.task.json --admission secret.token \\\n--out link.txt"),
-        "destroy": (destroy, "shuffledp keys destroy shuffler.key --task theme.task.json --yes"),
-    },
-)

@@ -14,7 +14,7 @@ from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from inspect import Parameter, Signature, signature
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, cast, get_args
+from typing import TYPE_CHECKING, Annotated, Any, cast, get_args
 
 import typer
 
@@ -26,13 +26,6 @@ if TYPE_CHECKING:
 
 # panels of the help; options without a panel come first
 ROWS, TEXTS, PROTOCOL, RESULT, PLACE = "Rows and values", "Free text", "Protocol", "Result", "Where it runs"
-
-
-class CommandGroup(NamedTuple):
-    """Commands with a first name in common: the help of the group, and each function with an example."""
-
-    help: str
-    commands: dict[str, tuple[Callable[..., Any], str] | CommandGroup]
 
 
 def whole_number(text: str | int) -> int:

@@ -39,7 +39,6 @@ if TYPE_CHECKING:
     from shuffledp.release.plan import Plan
     from shuffledp.release.plan_rows import PlanRow
 
-PLAN_EXAMPLE = "shuffledp plan --users 1e6 --bins 100000 --epsilon 1 --delta 1e-6"
 _ANYTHING = "any"
 
 
@@ -353,7 +352,6 @@ def _messages(number: float) -> str:
     return magnitude(number, infinite="over 1e+308")
 
 
-PROTOCOLS_EXAMPLE = "shuffledp protocols --model shuffled"
 _LISTED_FIELDS = ("title", "summary", "model", "estimator", "advised")
 _USED_BY = {"shuffled": "run and plan", "local": "compare", "central": "run --trust curator, and compare"}
 

@@ -46,7 +46,6 @@ if TYPE_CHECKING:
     from shuffledp.ledger import Standing
     from shuffledp.release.trend import Trend
 
-LEDGER_EXAMPLE = "shuffledp ledger customers.ledger --limit 3,1e-5"
 _NEW, _SPENT = "A new ledger", "Spent elsewhere"
 
 
@@ -187,9 +186,6 @@ def _history(standing: Standing) -> None:
         print_indented("published no: the release was stopped, and counts as spent")
 
 
-LOOKUP_EXAMPLE = "shuffledp lookup release.json dark light"
-
-
 def lookup(
     release: Annotated[Path, typer.Argument(metavar="RELEASE", show_default=False, hidden=True)],
     values: Annotated[list[str] | None, typer.Argument(metavar="VALUE", show_default=False, hidden=True)] = None,
@@ -235,9 +231,6 @@ def _show_estimate(estimate: Estimate, *, column: str, top: int | None, explain:
     print_title(f"{shown(column)} of {people}: {counted(len(estimate), 'value')} looked up")
     print_sentences(estimate.to_text(number, column=shown(column, width=24)).splitlines())
     print_details(lambda: estimate_paragraphs(estimate), explain=explain)
-
-
-TREND_EXAMPLE = "shuffledp trend january.json february.json march.json --rounds 12"
 
 
 def trend(

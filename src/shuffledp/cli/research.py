@@ -49,7 +49,6 @@ if TYPE_CHECKING:
     from shuffledp.paper.statements import Statement
     from shuffledp.release.compare import Measurement
 
-AMPLIFY_EXAMPLE = "shuffledp amplify --epsilon0 2 --users 100000 --delta 1e-6"
 _TARGETS = (0.1, 0.5, 1.0)  # epsilons for which the largest local epsilon is computed
 
 
@@ -117,7 +116,6 @@ def _show_amplification(
         print_sentence(f"The largest local epsilon that shuffles down to {target} is {most}.")
 
 
-COMPARE_EXAMPLE = "shuffledp compare --users 20000 --bins 1000 --epsilon 1 --delta 1e-6"
 _SYNTHETIC = ("zipf", "uniform", "adversarial")
 
 
@@ -249,7 +247,6 @@ _TITLE_WIDTH = 22  # narrower titles would be broken into single words
 _DISPENSABLE = ("seconds", "bits", "model", "messages")
 
 
-VERIFY_EXAMPLE = "shuffledp verify --protocol hist"
 FALSE_STATEMENT = 4
 """The exit code if a statement fails."""
 
@@ -298,9 +295,6 @@ def _show_checks(statements: Sequence[Statement]) -> None:
         table.add_row(*statement_cells(statement), style=None if statement.holds else "bold red")
     print_table(table)
     print_sentence(f"{sum(statement.holds for statement in statements)} of {len(statements)} statements hold.")
-
-
-SEPARATE_EXAMPLE = "shuffledp separate --problem support --epsilon 1 --delta 1e-6 --no-local"
 
 
 def separate(

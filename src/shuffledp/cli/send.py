@@ -33,8 +33,6 @@ if TYPE_CHECKING:
     from shuffledp.collect.client.journal import Journal
     from shuffledp.collect.task import Task
 
-SEND_EXAMPLE = "shuffledp send --task theme.task.json --value dark"
-
 
 def send(
     task: Annotated[
@@ -220,9 +218,6 @@ def _show_receipt(client: Client, receipt: Receipt) -> None:
         f"Guarantee{_together(client)}: {epsilon_delta(promise.epsilon, promise.delta)}, verified from the parameters "
         f"of the {asked}."
     )
-
-
-BUDGET_EXAMPLE = "shuffledp budget --limit 3,1e-5"
 
 
 def budget(

@@ -165,11 +165,6 @@ def certificate_of(certificate: Path | None, key: Path | None) -> Certificate | 
     return Certificate(certificate=certificate, key=key)
 
 
-SHUFFLER_EXAMPLE = r"""
-shuffledp shuffler --task theme.task.json --key shuffler.key \
---store reports.db --port 8001 --next HASH
-""".strip()
-
 _ADMISSION, _SHUFFLER_CHAIN = "Admission", "Previous and next server"
 
 
@@ -254,11 +249,6 @@ def shuffler(
         serve(make_app, port=port, host=host, workers=workers, certificate=tls)
 
 
-ANALYZER_EXAMPLE = r"""
-shuffledp analyzer --task theme.task.json --key analyzer.key \
---store tallies.db --port 8002 --token analyzer.token --ledger budget.ledger
-""".strip()
-
 _ANALYZER_CHAIN = "Previous server"
 
 
@@ -330,8 +320,6 @@ def analyzer(
     read_settings().check()
     serve(partial(app_from, read_settings), port=port, host=host, certificate=tls)
 
-
-HEALTH_EXAMPLE = "shuffledp health http://127.0.0.1:8000"
 
 _SECONDS = 10.0
 """Longer than a store takes to answer on a busy machine."""

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Annotated
 from shuffledp.atomic_file import check_folder, write_whole
 from shuffledp.cli import options as given
 from shuffledp.cli.options import (
-    CommandGroup,
     Without,
     integer,
     keep_existing,
@@ -217,22 +216,6 @@ def _show(task: Task, *, explain: bool, json: bool, more: Confirmation | None = 
         raise BrokenPromiseError("the guarantee of the task is false, as its summary says")
 
 
-_NEW = r"""
-shuffledp task new --question Theme? --domain themes.txt --users 10000 \
---epsilon 1 --delta 1e-6 --shuffler http://localhost:8001=shuffler.key \
---analyzer http://localhost:8002=analyzer.key --out theme.task.json
-""".strip()
-
-TASK = CommandGroup(
-    "Create, show and check tasks: one question to many people.",
-    {
-        "new": (new_task, _NEW),
-        "show": (show_task, "shuffledp task show theme.task.json"),
-        "check": (check_task, "shuffledp task check theme.task.json --at-most 1,1e-6"),
-    },
-)
-
-
 def new_series(
     question: Annotated[str, option("WORDS", "The question that people answer in every round.")],
     rounds: Annotated[int, integer("Number of rounds, such as 52.")],
@@ -383,19 +366,3 @@ def _show_series(series: Series, *, explain: bool, json: bool) -> None:
     _, broken = promise_of(series)
     if broken is not None:
         raise BrokenPromiseError("a guarantee of the series is false, as its summary says")
-
-
-_NEW_SERIES = r"""
-shuffledp task series new --question Theme? --domain dark,light --rounds 52 --period 7d \
---users 10000 --epsilon 1 --delta 1e-6 --shuffler http://localhost:8001=shuffler.keys \
---analyzer http://localhost:8002=analyzer.keys --out theme.series.json
-""".strip()
-
-SERIES = CommandGroup(
-    "Create, show and check series: one question that is asked in several rounds.",
-    {
-        "new": (new_series, _NEW_SERIES),
-        "show": (show_series, "shuffledp task series show theme.series.json"),
-        "check": (check_series, "shuffledp task series check theme.series.json --at-most 1,1e-6"),
-    },
-)

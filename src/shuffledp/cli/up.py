@@ -43,7 +43,6 @@ if TYPE_CHECKING:
     from shuffledp.collect.simulation.one_machine import OneMachine, Outcome
     from shuffledp.collect.task import Task
 
-UP_EXAMPLE = "shuffledp up --people 2000 --once"
 _ASKED = "Question and people"
 
 
@@ -277,7 +276,6 @@ def _note_command(machine: OneMachine) -> None:
     print_note(f"Answer in a terminal: {shlex.join(command)}")
 
 
-CROWD_EXAMPLE = "shuffledp crowd --task theme.task.json --data people.csv --column theme"
 _LOAD = "Load"
 
 _SEPARATOR = ";"
