@@ -8,10 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
-
 from shuffledp.cli import options as given
-from shuffledp.cli.options import flag, option
+from shuffledp.cli.options import argument, flag, option
 from shuffledp.cli.output import failures_in_json, print_json, print_sentence
 from shuffledp.errors import DataError, ParameterError, RefusedError
 from shuffledp.formatting import counted, shown
@@ -35,7 +33,7 @@ class Operator:
         return OperatorClient(self.server, read_word(self.token))
 
 
-Which = Annotated[str, typer.Argument(metavar="FILE|ID", show_default=False, hidden=True)]
+Which = Annotated[str, argument("FILE|ID")]
 
 _STATES = {
     "before": "opens later",

@@ -8,12 +8,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 from urllib.parse import urlsplit
 
-import typer
-
 from shuffledp.atomic_file import write_whole
 from shuffledp.cli import options as given
 from shuffledp.cli.options import (
     Without,
+    argument,
     flag,
     integer,
     moment_of,
@@ -48,7 +47,7 @@ _STORES = ("postgres", "sqlite")
 _FIRST_PORT = 8001
 """The port of the first server if all are on this machine."""
 
-Folder = Annotated[Path, typer.Argument(metavar="FOLDER", show_default=False, hidden=True)]
+Folder = Annotated[Path, argument("FOLDER")]
 Limit = Annotated[
     str | None,
     option("EPSILON,DELTA", "Limit of the analyzer's ledger; default: the guarantee of the task.", panel=_LEDGER),

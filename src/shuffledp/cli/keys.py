@@ -5,8 +5,6 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-import typer
-
 from shuffledp.atomic_file import check_folder, write_whole
 from shuffledp.cli import options as given
 from shuffledp.cli.options import flag, integer, keep_existing, option, refuse_link, refuse_repeated
@@ -173,7 +171,7 @@ def link(
 
 
 def destroy(
-    file: Annotated[Path, typer.Argument(metavar="FILE", show_default=False, hidden=True)],
+    file: given.File,
     task: Annotated[list[Path], option("FILE", "Each task or series that uses the key.")],
     store: Annotated[
         str | None,

@@ -36,6 +36,11 @@ def whole_number(text: str | int) -> int:
     return number
 
 
+def argument(kind: str) -> Any:
+    """Return an argument, which is hidden in the list of arguments and described in the text of its command."""
+    return typer.Argument(metavar=kind, show_default=False, hidden=True)
+
+
 def option(kind: str, help: str, *, name: str | None = None, panel: str | None = None, **more: Any) -> Any:
     """Return an option that takes a value, such as NUMBER; it is called like its parameter unless named."""
     return typer.Option(*([name] if name else []), metavar=kind, help=help, rich_help_panel=panel, **more)
@@ -80,10 +85,8 @@ def from_records(command: Callable[..., None]) -> Callable[..., None]:
     return called
 
 
-Files = Annotated[list[str], typer.Argument(metavar="FILE", show_default=False, hidden=True)]
-"""Hidden in the list of arguments, and described in the text of each command."""
-
-File = Annotated[Path, typer.Argument(metavar="FILE", show_default=False, hidden=True)]
+Files = Annotated[list[str], argument("FILE")]
+File = Annotated[Path, argument("FILE")]
 
 Columns = Annotated[list[str], option("COLUMN", "The column to count; repeat it for a cross table.")]
 Epsilon = Annotated[float, option("NUMBER", "Privacy loss of the whole release.")]

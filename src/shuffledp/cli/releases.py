@@ -8,13 +8,13 @@ from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
 from rich.table import Column
 
 from shuffledp.atomic_file import refuse_same
 from shuffledp.cli import options as given
 from shuffledp.cli.options import (
     RESULT,
+    argument,
     check_ledger,
     check_outputs,
     flag,
@@ -50,7 +50,7 @@ _NEW, _SPENT = "A new ledger", "Spent elsewhere"
 
 
 def ledger(
-    file: Annotated[Path, typer.Argument(metavar="FILE", show_default=False, hidden=True)],
+    file: given.File,
     limit: Annotated[
         str | None,
         option(
@@ -187,8 +187,8 @@ def _history(standing: Standing) -> None:
 
 
 def lookup(
-    release: Annotated[Path, typer.Argument(metavar="RELEASE", show_default=False, hidden=True)],
-    values: Annotated[list[str] | None, typer.Argument(metavar="VALUE", show_default=False, hidden=True)] = None,
+    release: Annotated[Path, argument("RELEASE")],
+    values: Annotated[list[str] | None, argument("VALUE")] = None,
     values_file: Annotated[Path | None, option("FILE", "More values to look up, one per line.")] = None,
     beta: Annotated[
         float | None, option("NUMBER", "Failure probability of intervals; default: of the release.")
@@ -234,7 +234,7 @@ def _show_estimate(estimate: Estimate, *, column: str, top: int | None, explain:
 
 
 def trend(
-    releases: Annotated[list[Path], typer.Argument(metavar="RELEASE", show_default=False, hidden=True)],
+    releases: Annotated[list[Path], argument("RELEASE")],
     rounds: Annotated[
         int | None,
         integer("Planned number of releases, which share the confidence; default: those given."),

@@ -11,6 +11,7 @@ import tomllib
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from contextlib import ExitStack
+from dataclasses import dataclass
 from functools import partial
 from http import HTTPStatus
 from pathlib import Path
@@ -20,7 +21,7 @@ from urllib.parse import quote, urlsplit
 import typer
 
 from shuffledp.cli import options as given
-from shuffledp.cli.options import RESULT, flag, integer, option
+from shuffledp.cli.options import RESULT, argument, flag, integer, option
 from shuffledp.cli.output import print_json, print_note, print_sentence
 from shuffledp.errors import DataError, ParameterError, UnreachableError
 from shuffledp.formatting import shown, shown_address
@@ -148,21 +149,26 @@ Tasks = Annotated[
 ]
 Port = Annotated[int, integer("Port to listen on; 0 for any, which is logged.")]
 Host = Annotated[str, option("ADDRESS", "Address to listen on; 0.0.0.0 for all interfaces.", panel=NETWORK)]
-CertificateFile = Annotated[
-    Path | None, option("FILE", "Certificate with its chain, for TLS without a proxy.", panel=NETWORK)
-]
-CertificateKey = Annotated[Path | None, option("FILE", "The private key of the certificate.", panel=NETWORK)]
 
 
-def certificate_of(certificate: Path | None, key: Path | None) -> Certificate | None:
-    """Return the certificate of the options; None behind a proxy that terminates TLS."""
-    from shuffledp.collect.server.run import Certificate
+@dataclass(frozen=True, kw_only=True)
+class Tls:
+    """The certificate of a server."""
 
-    if certificate is None and key is None:
-        return None
-    if certificate is None or key is None:
-        raise ParameterError("--certificate and --certificate-key must be given together")
-    return Certificate(certificate=certificate, key=key)
+    certificate: Annotated[
+        Path | None, option("FILE", "Certificate with its chain, for TLS without a proxy.", panel=NETWORK)
+    ] = None
+    certificate_key: Annotated[Path | None, option("FILE", "The private key of the certificate.", panel=NETWORK)] = None
+
+    def read(self) -> Certificate | None:
+        """Return the certificate; None behind a proxy that terminates TLS."""
+        from shuffledp.collect.server.run import Certificate
+
+        if self.certificate is None and self.certificate_key is None:
+            return None
+        if self.certificate is None or self.certificate_key is None:
+            raise ParameterError("--certificate and --certificate-key must be given together")
+        return Certificate(certificate=self.certificate, key=self.certificate_key)
 
 
 _ADMISSION, _SHUFFLER_CHAIN = "Admission", "Previous and next server"
@@ -175,6 +181,7 @@ def shuffler(
     ],
     store: Annotated[str, option("URL", "Store of reports: a file (SQLite), or postgresql://...")],
     port: Port,
+    *,
     task: Tasks = None,
     next: Annotated[
         list[str] | None,
@@ -205,8 +212,7 @@ def shuffler(
     ] = False,
     host: Host = "127.0.0.1",
     workers: Annotated[int, integer("Processes that accept reports.", panel=NETWORK)] = 1,
-    certificate: CertificateFile = None,
-    certificate_key: CertificateKey = None,
+    tls: Tls,
     most_per_second: Annotated[
         float | None,
         option("NUMBER", "The most reports per second; default: no limit.", panel=NETWORK),
@@ -226,7 +232,7 @@ def shuffler(
     from shuffledp.collect.shuffler.app import app_from
     from shuffledp.collect.shuffler.settings import Settings
 
-    tls = certificate_of(certificate, certificate_key)
+    certificate = tls.read()
     read_settings = partial(
         Settings.read,
         task=task or (),
@@ -246,7 +252,7 @@ def shuffler(
     with ExitStack() as folders:  # one process keeps the sessions of operators in its memory
         shared = folders.enter_context(shared_folder()) / "sessions" if operator and workers > 1 else None
         make_app = partial(app_from, partial(read_settings, sessions=shared))
-        serve(make_app, port=port, host=host, workers=workers, certificate=tls)
+        serve(make_app, port=port, host=host, workers=workers, certificate=certificate)
 
 
 _ANALYZER_CHAIN = "Previous server"
@@ -256,6 +262,7 @@ def analyzer(
     store: Annotated[str, option("URL", "Store of tallies and releases: a file (SQLite), or postgresql://...")],
     port: Port,
     ledger: Annotated[Path, option("FILE", "The ledger; each task is entered once, before its first release.")],
+    *,
     task: Tasks = None,
     key: Annotated[
         list[Path] | None,
@@ -285,8 +292,7 @@ def analyzer(
         integer("Processes that decrypt messages; default: one per core."),
     ] = None,
     host: Host = "127.0.0.1",
-    certificate: CertificateFile = None,
-    certificate_key: CertificateKey = None,
+    tls: Tls,
     config: Config = None,
 ) -> None:
     """Run an analyzer: pull batches from the last shuffler, count them, and publish histograms.
@@ -302,7 +308,7 @@ def analyzer(
     from shuffledp.collect.analyzer.settings import Settings
     from shuffledp.collect.server.run import serve
 
-    tls = certificate_of(certificate, certificate_key)
+    certificate = tls.read()
     read_settings = partial(
         Settings.read,
         task=task or (),
@@ -318,7 +324,7 @@ def analyzer(
         block=block,
     )
     read_settings().check()
-    serve(partial(app_from, read_settings), port=port, host=host, certificate=tls)
+    serve(partial(app_from, read_settings), port=port, host=host, certificate=certificate)
 
 
 _SECONDS = 10.0
@@ -329,7 +335,7 @@ _LONGEST_TEXT = 400
 
 
 def health(
-    url: Annotated[str, typer.Argument(metavar="URL", show_default=False, hidden=True)],
+    url: Annotated[str, argument("URL")],
     json: given.Json = False,
 ) -> None:
     """Ask a server whether it works, for the health check of a container.
