@@ -16,7 +16,7 @@ from experiments import table1_figures
 from experiments.documents import ROOT, marked_documents, rewrite
 from experiments.table1_figures import GUARANTEE, data_file, keep
 from shuffledp.atomic_file import write_whole
-from shuffledp.cli.progress import ProgressBar
+from shuffledp.cli.output import ProgressBar
 from shuffledp.explain.research import markdown_page
 from shuffledp.protocols import CATALOGUE
 from shuffledp.release.compare import Measurement, compare

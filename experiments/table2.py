@@ -14,7 +14,7 @@ from typing import Any
 from experiments import table2_figure
 from experiments.documents import ROOT
 from shuffledp.atomic_file import write_whole
-from shuffledp.cli.progress import ProgressBar
+from shuffledp.cli.output import ProgressBar
 from shuffledp.explain.research import markdown_section
 from shuffledp.paper.separation import separate
 

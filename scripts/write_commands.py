@@ -31,6 +31,7 @@ The `--help` text of every command. Results go to stdout, as a table or with `--
 | 3 | data cannot be read or written, or does not fit |
 | 4 | `verify` found a false statement, or a task gives less privacy than it claims or than is allowed |
 | 5 | try again later: a server is unreachable or busy, or there are too few reports for a batch |
+| 6 | an answer is over your own budget |
 | 130 | interrupted |
 | 141 | broken pipe, as with `| head -1`; files are written all the same |
 """

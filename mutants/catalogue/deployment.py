@@ -6,7 +6,7 @@ MUTANTS = (
     Mutant(
         name="private-key-published",
         harm="The public values of a party hold its private key.",
-        target="shuffledp.collect.deployment.folders:Deployment._create_party",
+        target="shuffledp.collect.deployment.parties:Deployment._create_party",
         pattern="pair.public",
         replacement="pair.private_bytes.hex()",
         tests=("tests/collect/test_deployment.py::test_no_folder_has_a_secret_of_another_party",),
@@ -49,7 +49,7 @@ MUTANTS = (
     Mutant(
         name="address-of-another-party-unquoted",
         harm="A party's address is a command that another party runs on the machine with its private key.",
-        target="shuffledp.cli.deploy_output:task_command",
+        target="shuffledp.cli.deploy:task_command",
         pattern="shlex.quote(f'{place.address}={place.key}')",
         replacement="f'{place.address}={place.key}'",
         tests=("tests/cli/test_deploy.py::test_the_command_for_a_task_quotes_what_other_parties_gave",),

@@ -12,8 +12,8 @@ import pytest
 import shuffledp
 from shuffledp import __version__, private_histogram
 from shuffledp import collect as collection
-from shuffledp.cli.app import COLLECTION, COMMANDS, app
-from shuffledp.cli.options import CommandGroup, with_names
+from shuffledp.cli.app import COLLECTION, COMMANDS, CommandGroup, app
+from shuffledp.cli.options import with_names
 from shuffledp.protocols import CATALOGUE
 from tests.cli.commands import GUARANTEE, command, real_command
 

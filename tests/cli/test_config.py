@@ -7,7 +7,7 @@ import typer.main
 
 from shuffledp import Ledger
 from shuffledp.cli.app import app
-from shuffledp.cli.config import read_config
+from shuffledp.cli.servers import read_config
 from shuffledp.collect.crypto.keys import write_key, write_secret
 from shuffledp.collect.server.auth import new_token
 from tests.cli.commands import command

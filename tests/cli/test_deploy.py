@@ -8,7 +8,7 @@ from types import SimpleNamespace
 import httpx
 import pytest
 
-from shuffledp.cli.deploy_output import task_command
+from shuffledp.cli.deploy import task_command
 from shuffledp.collect.deployment.parties import Chain, read_party
 from shuffledp.collect.task import Place
 from tests.cli.commands import command
@@ -213,7 +213,7 @@ def test_an_interrupted_run_leaves_nothing(tmp_path, monkeypatch, error):
     def fails(*_, **__):
         raise error
 
-    monkeypatch.setattr("shuffledp.collect.deployment.folders.write_hand_over", fails)
+    monkeypatch.setattr("shuffledp.collect.deployment.parties.write_hand_over", fails)
     result = command("deploy", "init", "collection", *TASK, cwd=tmp_path)
     assert result.returncode == (130 if error is KeyboardInterrupt else 3)
     assert list(tmp_path.iterdir()) == []

@@ -7,10 +7,11 @@ import pytest
 
 from shuffledp import DataError, Edges, ParameterError, Periods
 from shuffledp.cli.domains import possible_values, read_domain
+from shuffledp.cli.options import Rows
 
 
 def possible(columns, **options):
-    return possible_values(columns, **options, read_list=lambda path, column: [str(path), column])
+    return possible_values(columns, Rows(**options), read_list=lambda path, column: [str(path), column])
 
 
 def test_one_column_needs_no_name():

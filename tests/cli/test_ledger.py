@@ -184,7 +184,7 @@ def test_a_result_whose_output_is_on_a_full_disk_goes_to_stderr(folder):
 
 def test_an_interrupt_when_the_progress_bar_is_removed_is_reported_as_spent(folder, monkeypatch):
     """Ctrl-C between the release and the first file."""
-    monkeypatch.setattr("shuffledp.cli.progress.ProgressBar.__exit__", interrupt)
+    monkeypatch.setattr("shuffledp.cli.output.ProgressBar.__exit__", interrupt)
     budget(folder, *LIMIT)
     stopped = run(folder)
     assert stopped.stderr == "interrupted: the release was entered in the ledger and counts as spent\n"

@@ -32,3 +32,12 @@ def test_commas_separate_numbers_where_several_are_taken(text):
     result = command("compare", "--users", text, "--bins", "3", *GUARANTEE)
     assert result.returncode == 2
     assert "write 1000000 or 1e6 for one" in result.stderr
+
+
+def test_a_command_has_only_the_options_of_a_record_that_it_uses():
+    offered = command("task", "new", "--help").stdout
+    assert "--domain-at" in offered
+    assert "--answers-from" in offered
+    assert "--answers-from" not in command("task", "series", "new", "--help").stdout
+    refused = command("deploy", "init", "folder", "--domain-at", "https://example.org/list")
+    assert (refused.returncode, "No such option: --domain-at" in refused.stderr) == (2, True)

@@ -16,7 +16,7 @@ import pytest
 from rich.cells import cell_len
 
 from shuffledp import private_histogram
-from shuffledp.cli import progress
+from shuffledp.cli import output
 from shuffledp.cli.release_output import publish
 from tests.cli.commands import GUARANTEE, REAL, command
 
@@ -186,16 +186,16 @@ class Screen(io.StringIO):
 
 
 def test_work_without_progress_gets_a_bar_after_a_moment(monkeypatch):
-    screen, shown, begin = Screen(), threading.Event(), progress.ProgressBar._begin
+    screen, shown, begin = Screen(), threading.Event(), output.ProgressBar._begin
 
     def begun(self):
         begin(self)
         shown.set()
 
-    monkeypatch.setattr(progress, "_MOMENT", 0.0)
-    monkeypatch.setattr(progress, "_terminal", lambda: screen)
-    monkeypatch.setattr(progress.ProgressBar, "_begin", begun)
-    with progress.ProgressBar() as report:
+    monkeypatch.setattr(output, "_MOMENT", 0.0)
+    monkeypatch.setattr(output, "_terminal", lambda: screen)
+    monkeypatch.setattr(output.ProgressBar, "_begin", begun)
+    with output.ProgressBar() as report:
         report("planning", 0.0)
         assert shown.wait(timeout=60)
     assert "planning" in screen.text
@@ -203,9 +203,9 @@ def test_work_without_progress_gets_a_bar_after_a_moment(monkeypatch):
 
 def test_short_work_shows_no_bar(monkeypatch):
     screen = Screen()
-    monkeypatch.setattr(progress, "_MOMENT", 3600.0)
-    monkeypatch.setattr(progress, "_terminal", lambda: screen)
-    with progress.ProgressBar() as report:
+    monkeypatch.setattr(output, "_MOMENT", 3600.0)
+    monkeypatch.setattr(output, "_terminal", lambda: screen)
+    with output.ProgressBar() as report:
         report("planning", 0.0)
         report("planning", 1.0)
     assert screen.closed
@@ -215,7 +215,7 @@ def test_short_work_shows_no_bar(monkeypatch):
 @pytest.mark.parametrize("name", ["plan", "amplify", "simulate"])
 def test_every_slow_command_reports_progress(name, folder, monkeypatch):
     reported = []
-    monkeypatch.setattr(progress.ProgressBar, "__call__", lambda self, what, share: reported.append((what, share)))
+    monkeypatch.setattr(output.ProgressBar, "__call__", lambda self, what, share: reported.append((what, share)))
     assert command(*COMMANDS[name], cwd=folder).returncode == 0
     assert reported
     assert all(0 <= share <= 1 for _, share in reported)

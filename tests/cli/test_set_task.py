@@ -4,8 +4,9 @@ import json
 
 import pytest
 
-from shuffledp.cli.answers import edges_tip
-from shuffledp.cli.send import answer_of, split_choices
+from shuffledp.cli.send import answer_of
+from shuffledp.cli.task_options import edges_tip
+from shuffledp.cli.up import split_choices
 from shuffledp.collect.crypto.keys import KeyPair
 from shuffledp.collect.simulation.people import SEPARATOR, Question
 from shuffledp.collect.task import AnswerChoices, AnswerEdges, read_task

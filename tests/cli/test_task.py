@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from shuffledp.cli.options import length_of, moment_of
+from shuffledp.cli.options import moment_of, seconds_of
 from shuffledp.collect.crypto.keys import KeyPair, write_key
 from shuffledp.collect.task import AnswerList, AnswerRange, AnswersElsewhere, read_task
 from shuffledp.collect.task.report import Cost
@@ -343,4 +343,4 @@ def test_invalid_times(text):
         moment_of(text, name="--opens", after=NOW)
     if text != "999999999d":
         with pytest.raises(ParameterError, match="--for must be a length"):
-            length_of(text, name="--for")
+            seconds_of(text, name="--for")

@@ -16,7 +16,7 @@ from pathlib import Path, PurePosixPath
 import pytest
 import yaml
 
-from shuffledp.cli.config import read_config
+from shuffledp.cli.servers import read_config
 from shuffledp.collect.reaching import certificates
 from shuffledp.collect.task.task import LONGEST_REPORT
 from tests.cli.commands import command

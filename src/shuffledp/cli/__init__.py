@@ -1,16 +1,7 @@
 """The command line: thin commands over the library.
 
-Results go to stdout, as a table or as JSON with --json; notes and errors go to stderr. Exit codes:
-
-0    success
-1    an optional library is missing
-2    wrong command line or parameter
-3    data cannot be read, written or used
-4    verify found a false statement, or a task gives less privacy than it claims or than is accepted
-5    a server cannot be reached, or asks to try again later
-6    an answer is over the person's own budget
-130  interrupted
-141  broken pipe
+Results go to stdout, as a table or as JSON with --json; notes and errors go to stderr. docs/reference/commands lists
+the exit codes.
 """
 
 from __future__ import annotations

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
-
 from shuffledp.cli import options as given
-from shuffledp.cli.options import CommandGroup, flag, option
+from shuffledp.cli.options import argument, flag, option
 from shuffledp.cli.output import failures_in_json, print_json, print_sentence
 from shuffledp.errors import DataError, ParameterError, RefusedError
 from shuffledp.formatting import counted, shown
@@ -18,10 +17,23 @@ from shuffledp.formatting import counted, shown
 if TYPE_CHECKING:
     from shuffledp.collect.client.operator import OperatorClient
 
-Server = Annotated[str, option("URL", "The shuffler or the analyzer, such as https://host:port.")]
-Token = Annotated[Path, option("FILE", "The operator's token, as `shuffledp keys token` wrote it.")]
-File = Annotated[Path, typer.Argument(metavar="FILE", show_default=False, hidden=True)]
-Which = Annotated[str, typer.Argument(metavar="FILE|ID", show_default=False, hidden=True)]
+
+@dataclass(frozen=True, kw_only=True)
+class Operator:
+    """A running server, and the token to manage its tasks."""
+
+    server: Annotated[str, option("URL", "The shuffler or the analyzer, such as https://host:port.")]
+    token: Annotated[Path, option("FILE", "The operator's token, as `shuffledp keys token` wrote it.")]
+
+    def client(self) -> OperatorClient:
+        """Return the client that manages the tasks."""
+        from shuffledp.collect.client.operator import OperatorClient
+        from shuffledp.collect.crypto.keys import read_word
+
+        return OperatorClient(self.server, read_word(self.token))
+
+
+Which = Annotated[str, argument("FILE|ID")]
 
 _STATES = {
     "before": "opens later",
@@ -33,13 +45,6 @@ _STATES = {
 
 _BEGINNING, _TOO_SHORT = re.compile("[0-9a-f]{8,63}"), re.compile("[0-9a-f]{1,7}")
 """First digits of an id that stand for it, such as the 16 on the pages of the console."""
-
-
-def _client(server: str, token: Path) -> OperatorClient:
-    from shuffledp.collect.client.operator import OperatorClient
-    from shuffledp.collect.crypto.keys import read_word
-
-    return OperatorClient(server, read_word(token))
 
 
 def _name_of(which: str, client: OperatorClient) -> str:
@@ -65,7 +70,7 @@ def _name_of(which: str, client: OperatorClient) -> str:
     return str(found[0])
 
 
-def add(file: File, server: Server, token: Token, json: given.Json = False) -> None:
+def add(file: given.File, operator: Operator, json: given.Json = False) -> None:
     """Add a task to a running server, without a restart.
 
     FILE is a task or a series. Start the server with --operator HASH, and put
@@ -80,17 +85,17 @@ def add(file: File, server: Server, token: Token, json: given.Json = False) -> N
 
     with failures_in_json(json, state="failed"):
         asked = read_task_or_series(file)
-        about, new = _client(server, token).add(asked.canonical)
+        about, new = operator.client().add(asked.canonical)
     if json:
         print_json({**about, "new": new})
         return
     print_sentence(f"{'Added' if new else 'Served already'}: {_described(about)}")
 
 
-def listed(server: Server, token: Token, json: given.Json = False) -> None:
+def listed(operator: Operator, json: given.Json = False) -> None:
     """List the tasks of a running server and their states."""
     with failures_in_json(json, state="failed"):
-        found = _client(server, token).tasks()
+        found = operator.client().tasks()
     if json:
         print_json({"tasks": found})
         return
@@ -102,14 +107,13 @@ def listed(server: Server, token: Token, json: given.Json = False) -> None:
         print_sentence(f"  {_when(each)}: {shown(str(each.get('question')), width=60)}")
         if reports := _reports(each):
             print_sentence(f"  {reports}")
-        if each.get("problem"):
-            print_sentence(f"  It cannot be served: {shown(str(each['problem']), width=400)}")
+        if problem := _problem(each):
+            print_sentence(f" {problem}")
 
 
 def close(
     which: Which,
-    server: Server,
-    token: Token,
+    operator: Operator,
     yes: Annotated[bool, flag("--yes", "Confirm: a closed task is never opened again.")] = False,
     json: given.Json = False,
 ) -> None:
@@ -122,7 +126,7 @@ def close(
     flight. Closing it again changes nothing.
     """
     with failures_in_json(json, state="failed"):
-        client = _client(server, token)
+        client = operator.client()
         name = _name_of(which, client)
         if not yes:
             raise ParameterError(f"nothing was closed: add --yes to close the task {name} permanently")
@@ -137,8 +141,7 @@ def close(
 
 def remove(
     which: Which,
-    server: Server,
-    token: Token,
+    operator: Operator,
     unchecked: Annotated[
         bool, flag("--unchecked", "Do not ask earlier servers for batches; without its key, delete those here.")
     ] = False,
@@ -152,7 +155,7 @@ def remove(
     nothing.
     """
     with failures_in_json(json, state="failed"):
-        client = _client(server, token)
+        client = operator.client()
         name = _name_of(which, client)
         try:
             client.remove(name, unchecked=unchecked)
@@ -167,8 +170,7 @@ def remove(
 
 def tokens(
     which: Which,
-    server: Server,
-    token: Token,
+    operator: Operator,
     hashes: Annotated[
         Path | None, option("FILE", "SHA-256 of one-time tokens, as `shuffledp keys tokens` wrote them.")
     ] = None,
@@ -183,20 +185,17 @@ def tokens(
     with failures_in_json(json, state="failed"):
         if (hashes is None) == (secret is None):
             raise ParameterError("give either --hashes or --secret")
-        given_hashes, client = _hashes(hashes, secret), _client(server, token)
+        given_hashes, client = _hashes(hashes, secret), operator.client()
         name = _name_of(which, client)
-        if secret is not None:  # it would be a token that is easier to guess
-            _refuse_tokens(client, name)
+        if secret is not None and any(
+            each["id"] == name and each.get("admission") == "tokens" for each in client.tasks()
+        ):  # the secret would be a token that is easier to guess
+            raise ParameterError("the task needs one-time tokens: use --hashes")
         added = client.add_hashes(name, given_hashes)
     if json:
         print_json({"added": added})
     else:
         print_sentence(f"{counted(added, 'new hash', things='new hashes')} added.")
-
-
-def _refuse_tokens(client: OperatorClient, name: str) -> None:
-    if any(each["id"] == name and each.get("admission") == "tokens" for each in client.tasks()):
-        raise ParameterError("the task needs one-time tokens: use --hashes")
 
 
 def _hashes(hashes: Path | None, secret: Path | None) -> Sequence[str]:
@@ -211,12 +210,14 @@ def _hashes(hashes: Path | None, secret: Path | None) -> Sequence[str]:
 
 def _described(about: dict[str, Any]) -> str:
     question = shown(str(about.get("question")), width=80)
-    problem = f" It cannot be served: {shown(str(about['problem']), width=400)}" if about.get("problem") else ""
-    return f"{about['kind']} {about['id']}, {_state(about)} ({question}).{problem}"
+    return f"{about['kind']} {about['id']}, {_state(about)} ({question}).{_problem(about)}"
+
+
+def _problem(about: dict[str, Any]) -> str:
+    return f" It cannot be served: {shown(str(about['problem']), width=400)}" if about.get("problem") else ""
 
 
 def _reports(about: dict[str, Any]) -> str:
-    """The reports that wait, and those that the last batch lacked, if the server counts them."""
     waiting = (about.get("counters") or {}).get("waiting")
     counts = [f"{counted(waiting, 'report')} waiting"] if isinstance(waiting, int) else []
     return "; ".join([*counts, *filter(None, [_short_by(about)])])
@@ -238,13 +239,3 @@ def _when(about: dict[str, Any]) -> str:
     times = {"before": ", closes", "open": " until", "closed": " since"}
     link = times.get(about["state"])
     return _state(about) + ("" if link is None else f"{link} {shown(str(about.get('closes')), width=40)}")
-
-
-_AT = "--server http://127.0.0.1:8001 --token operator.token"
-COMMANDS: dict[str, tuple[Callable[..., Any], str] | CommandGroup] = {
-    "add": (add, f"shuffledp task add theme.task.json \\\n{_AT}"),
-    "list": (listed, f"shuffledp task list {_AT}"),
-    "close": (close, f"shuffledp task close theme.task.json --yes \\\n{_AT}"),
-    "remove": (remove, f"shuffledp task remove theme.task.json \\\n{_AT}"),
-    "tokens": (tokens, f"shuffledp task tokens theme.task.json --hashes hashes.txt \\\n{_AT}"),
-}

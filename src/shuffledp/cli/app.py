@@ -6,7 +6,7 @@ import inspect
 import os
 import sys
 from collections.abc import Callable
-from typing import Annotated, Any, NoReturn
+from typing import Annotated, Any, NamedTuple, NoReturn
 
 import typer
 from typer.core import TyperCommand, TyperGroup
@@ -19,21 +19,16 @@ from shuffledp.cli import (
     deploy,
     keys,
     plan,
+    releases,
     research,
     send,
-    separate,
-    series,
     servers,
     tasks,
     up,
     was_interrupted,
 )
-from shuffledp.cli import budget as own_budget
-from shuffledp.cli import ledger as ledgers
-from shuffledp.cli import lookup as looking_up
-from shuffledp.cli import trend as over_time
-from shuffledp.cli.config import in_file, note_file
-from shuffledp.cli.options import CommandGroup, with_names
+from shuffledp.cli.options import from_records, with_names
+from shuffledp.cli.servers import in_file, note_file
 from shuffledp.errors import (
     AnswerBudgetError,
     BrokenPromiseError,
@@ -44,35 +39,111 @@ from shuffledp.errors import (
     UnreachableError,
 )
 
+_AT = "--server http://127.0.0.1:8001 --token operator.token"
+
+
+class CommandGroup(NamedTuple):
+    """Commands with a first name in common: the help of the group, and each function with an example."""
+
+    help: str
+    commands: dict[str, tuple[Callable[..., Any], str] | CommandGroup]
+
+
 COMMANDS: dict[str, tuple[Callable[..., Any], str]] = {
-    "run": (data.run, data.RUN_EXAMPLE),
-    "lookup": (looking_up.lookup, looking_up.EXAMPLE),
-    "trend": (over_time.trend, over_time.EXAMPLE),
-    "ledger": (ledgers.ledger, ledgers.EXAMPLE),
-    "simulate": (data.simulate, data.SIMULATE_EXAMPLE),
-    "demo": (data.demo, data.DEMO_EXAMPLE),
-    "plan": (plan.plan, plan.EXAMPLE),
-    "protocols": (research.protocols, research.PROTOCOLS_EXAMPLE),
-    "amplify": (research.amplify, research.AMPLIFY_EXAMPLE),
-    "compare": (research.compare, research.COMPARE_EXAMPLE),
-    "separate": (separate.separate, separate.SEPARATE_EXAMPLE),
-    "verify": (research.verify, research.VERIFY_EXAMPLE),
+    "run": (data.run, "shuffledp run people.csv --column theme --epsilon 1 --delta 1e-6"),
+    "lookup": (releases.lookup, "shuffledp lookup release.json dark light"),
+    "trend": (releases.trend, "shuffledp trend january.json february.json march.json --rounds 12"),
+    "ledger": (releases.ledger, "shuffledp ledger customers.ledger --limit 3,1e-5"),
+    "simulate": (data.simulate, "shuffledp simulate people.csv --column theme --epsilon 1 --delta 1e-6"),
+    "demo": (data.demo, "shuffledp demo --people 50000"),
+    "plan": (plan.plan, "shuffledp plan --users 1e6 --bins 100000 --epsilon 1 --delta 1e-6"),
+    "protocols": (plan.protocols, "shuffledp protocols --model shuffled"),
+    "amplify": (research.amplify, "shuffledp amplify --epsilon0 2 --users 100000 --delta 1e-6"),
+    "compare": (research.compare, "shuffledp compare --users 20000 --bins 1000 --epsilon 1 --delta 1e-6"),
+    "separate": (research.separate, "shuffledp separate --problem support --epsilon 1 --delta 1e-6 --no-local"),
+    "verify": (research.verify, "shuffledp verify --protocol hist"),
 }
 """Each command with an example, in the order in which help shows them."""
 
 COLLECTION: dict[str, tuple[Callable[..., Any], str] | CommandGroup] = {
-    "up": (up.up, up.EXAMPLE),
-    "task": CommandGroup(tasks.TASK.help, {**tasks.TASK.commands, **administer.COMMANDS, "series": series.SERIES}),
-    "keys": keys.KEYS,
-    "send": (send.send, send.SEND_EXAMPLE),
-    "budget": (own_budget.budget, own_budget.EXAMPLE),
-    "crowd": (send.crowd, send.CROWD_EXAMPLE),
-    "shuffler": (servers.shuffler, servers.SHUFFLER_EXAMPLE),
-    "analyzer": (servers.analyzer, servers.ANALYZER_EXAMPLE),
-    "deploy": deploy.DEPLOY,
-    "health": (servers.health, servers.HEALTH_EXAMPLE),
-    "mix": (batch.mix, batch.MIX_EXAMPLE),
-    "count": (batch.count, batch.COUNT_EXAMPLE),
+    "up": (up.up, "shuffledp up --people 2000 --once"),
+    "task": CommandGroup(
+        "Create, show and check tasks: one question to many people.",
+        {
+            "new": (
+                tasks.new_task,
+                "shuffledp task new --question Theme? --domain themes.txt --users 10000 \\\n"
+                "--epsilon 1 --delta 1e-6 --shuffler http://localhost:8001=shuffler.key \\\n"
+                "--analyzer http://localhost:8002=analyzer.key --out theme.task.json",
+            ),
+            "show": (tasks.show_task, "shuffledp task show theme.task.json"),
+            "check": (tasks.check_task, "shuffledp task check theme.task.json --at-most 1,1e-6"),
+            "add": (administer.add, f"shuffledp task add theme.task.json \\\n{_AT}"),
+            "list": (administer.listed, f"shuffledp task list {_AT}"),
+            "close": (administer.close, f"shuffledp task close theme.task.json --yes \\\n{_AT}"),
+            "remove": (administer.remove, f"shuffledp task remove theme.task.json \\\n{_AT}"),
+            "tokens": (administer.tokens, f"shuffledp task tokens theme.task.json --hashes hashes.txt \\\n{_AT}"),
+            "series": CommandGroup(
+                "Create, show and check series: one question that is asked in several rounds.",
+                {
+                    "new": (
+                        tasks.new_series,
+                        "shuffledp task series new --question Theme? --domain dark,light --rounds 52 --period 7d \\\n"
+                        "--users 10000 --epsilon 1 --delta 1e-6 --shuffler http://localhost:8001=shuffler.keys \\\n"
+                        "--analyzer http://localhost:8002=analyzer.keys --out theme.series.json",
+                    ),
+                    "show": (tasks.show_series, "shuffledp task series show theme.series.json"),
+                    "check": (tasks.check_series, "shuffledp task series check theme.series.json --at-most 1,1e-6"),
+                },
+            ),
+        },
+    ),
+    "keys": CommandGroup(
+        "Create keys and tokens for the servers of a task, and destroy them after it.",
+        {
+            "new": (keys.new_key, "shuffledp keys new --out shuffler.key"),
+            "token": (keys.token, "shuffledp keys token --out analyzer.token"),
+            "tokens": (keys.tokens, "shuffledp keys tokens --number 10000 --out tokens.txt --hashes hashes.txt"),
+            "link": (
+                keys.link,
+                "shuffledp keys link --task theme.task.json --admission secret.token \\\n--out link.txt",
+            ),
+            "destroy": (keys.destroy, "shuffledp keys destroy shuffler.key --task theme.task.json --yes"),
+        },
+    ),
+    "send": (send.send, "shuffledp send --task theme.task.json --value dark"),
+    "budget": (send.budget, "shuffledp budget --limit 3,1e-5"),
+    "crowd": (up.crowd, "shuffledp crowd --task theme.task.json --data people.csv --column theme"),
+    "shuffler": (
+        servers.shuffler,
+        "shuffledp shuffler --task theme.task.json --key shuffler.key \\\n--store reports.db --port 8001 --next HASH",
+    ),
+    "analyzer": (
+        servers.analyzer,
+        "shuffledp analyzer --task theme.task.json --key analyzer.key \\\n"
+        "--store tallies.db --port 8002 --token analyzer.token --ledger budget.ledger",
+    ),
+    "deploy": CommandGroup(
+        "Create the folders of the organisations that run a collection: keys, tokens and configuration.",
+        {
+            "init": (
+                deploy.init,
+                "shuffledp deploy init collection --shufflers 2 \\\n"
+                "--address https://mix1.example.org --address https://mix2.example.net \\\n"
+                "--analyzer-address https://count.example.com",
+            ),
+            "join": (deploy.join, "shuffledp deploy join collection"),
+        },
+    ),
+    "health": (servers.health, "shuffledp health http://127.0.0.1:8000"),
+    "mix": (
+        batch.mix,
+        "shuffledp mix reports --task theme.task.json \\\n--key shuffler.key --out batches",
+    ),
+    "count": (
+        batch.count,
+        "shuffledp count batches --task theme.task.json \\\n--key analyzer.key --out release.json",
+    ),
 }
 """The commands of a collection, with their examples."""
 
@@ -101,7 +172,17 @@ _NAME = "shuffledp.command"
 """Where the context of a call keeps the full name of its command."""
 
 
-class Command(TyperCommand):
+class _WithHelp:
+    """The option --help without the type of its value."""
+
+    def get_help_option(self, ctx: Any) -> Any:
+        option = super().get_help_option(ctx)  # type: ignore[misc]
+        if option is not None:
+            option.metavar = ""
+        return option
+
+
+class Command(_WithHelp, TyperCommand):
     """A command whose help lists protocols, which are looked up only for --help."""
 
     def format_help(self, ctx: Any, formatter: Any) -> None:
@@ -110,10 +191,6 @@ class Command(TyperCommand):
             if text := getattr(option, "help", None):
                 option.help = with_names(text)  # type: ignore[attr-defined]
         super().format_help(ctx, formatter)
-
-    def get_help_option(self, ctx: Any) -> Any:
-        """Return the option --help."""
-        return _without_type(super().get_help_option(ctx))
 
     def invoke(self, ctx: Any) -> Any:
         """Run the command and record its full name, such as `task new`, for errors."""
@@ -138,19 +215,8 @@ class Command(TyperCommand):
             raise
 
 
-class Group(TyperGroup):
+class Group(_WithHelp, TyperGroup):
     """Commands with a first name in common, such as `task new` and `task show`."""
-
-    def get_help_option(self, ctx: Any) -> Any:
-        """Return the option --help."""
-        return _without_type(super().get_help_option(ctx))
-
-
-def _without_type(flag: Any) -> Any:
-    """Hide the type of a flag in the help."""
-    if flag is not None:
-        flag.metavar = ""
-    return flag
 
 
 class Commands(Group):
@@ -184,7 +250,8 @@ def _end(ctx: Any, error: ShuffledpError | ImportError | OSError) -> NoReturn:
     """Print what is wrong and end the command."""
     match error:
         case ShuffledpError():
-            code, message = _code(error), str(error)
+            code = next(code for kind, code in _CODES.items() if isinstance(error, kind))
+            message = str(error)
         case ModuleNotFoundError(name=name) if name in _COLLECTING:
             code, message = 1, str(MissingExtraError(name, extra="collect"))
         case ImportError():
@@ -195,21 +262,14 @@ def _end(ctx: Any, error: ShuffledpError | ImportError | OSError) -> NoReturn:
         case OSError():
             _discard_stdout()
             code, message = 3, f"cannot write to stdout: {error.strerror}"
-    print(f"shuffledp {_name(ctx)}: {message}", *_notes(error), sep="; ", file=sys.stderr)
+    print(
+        f"shuffledp {ctx.meta.get(_NAME, ctx.invoked_subcommand)}: {message}", *_notes(error), sep="; ", file=sys.stderr
+    )
     raise typer.Exit(code) from None
 
 
-def _name(ctx: Any) -> str:
-    """Return the full name of the command that was called."""
-    return str(ctx.meta.get(_NAME, ctx.invoked_subcommand))
-
-
-def _code(error: ShuffledpError) -> int:
-    return next(code for kind, code in _CODES.items() if isinstance(error, kind))
-
-
 def _notes(error: BaseException) -> list[str]:
-    """Return the notes of an error, such as that a ledger counts the release as spent."""
+    """Return the notes, such as that a ledger counts the release as spent."""
     return getattr(error, "__notes__", [])
 
 
@@ -225,7 +285,6 @@ app = typer.Typer(
 def _add(
     to: typer.Typer, name: str, command: tuple[Callable[..., Any], str] | CommandGroup, *, panel: str | None = None
 ) -> None:
-    """Add a command or a group of commands."""
     if isinstance(command, CommandGroup):
         group = typer.Typer(cls=Group, help=command.help, no_args_is_help=True, context_settings=_HELP)
         for each, inside in command.commands.items():
@@ -234,16 +293,14 @@ def _add(
     else:
         function, example = command
         text = _in_paragraphs(inspect.getdoc(function) or "")
-        to.command(name, cls=Command, help=text, epilog=_example(example), rich_help_panel=panel)(function)
+        to.command(name, cls=Command, help=text, epilog=f"Example:\n\n{example}", rich_help_panel=panel)(
+            from_records(function)
+        )
 
 
 def _in_paragraphs(text: str) -> str:
     """Join the lines of each paragraph: typer would keep the line breaks of all but the first."""
     return "\n\n".join(" ".join(paragraph.split()) for paragraph in text.split("\n\n"))
-
-
-def _example(text: str) -> str:
-    return f"Example:\n\n{text}"
 
 
 for name, command in COMMANDS.items():

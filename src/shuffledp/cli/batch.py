@@ -10,19 +10,24 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from shuffledp.cli import options as given
-from shuffledp.cli.options import PLACE, RESULT, flag, option
-from shuffledp.cli.output import note_written, print_json, print_note, print_sentence
+from shuffledp.cli.options import PLACE, RESULT, check_ledger, check_outputs, flag, option
+from shuffledp.cli.output import (
+    ProgressBar,
+    note_written,
+    print_json,
+    print_note,
+    print_sentences,
+    quiet_start,
+)
+from shuffledp.collect.reasons import Reason
 from shuffledp.formatting import counted
 from shuffledp.jsonable import plain
+from shuffledp.validation import whole
 
 if TYPE_CHECKING:
     from shuffledp.collect.batch_files.batches import RefusedBatch
     from shuffledp.collect.batch_files.steps import MixedFiles
 
-MIX_EXAMPLE = r"""
-shuffledp mix reports --task theme.task.json \
---key shuffler.key --out batches
-""".strip()
 
 TOO_FEW_REPORTS = 5
 """The exit code for: try again later."""
@@ -30,9 +35,6 @@ TOO_FEW_REPORTS = 5
 TaskFile = Annotated[Path, option("FILE", "The task.")]
 KeyFile = Annotated[Path, option("FILE", "The private key; it determines the position in the chain.")]
 EngineName = Annotated[str | None, option("local|spark", "Default: local.", panel=PLACE)]
-Master = Annotated[
-    str | None, option("ADDRESS", "Where Spark runs, such as local[4] or spark://host:7077.", panel=PLACE)
-]
 
 
 def mix(
@@ -46,10 +48,10 @@ def mix(
     ] = None,
     force: Annotated[
         bool, flag("--force", "Replace the folder of --out; not for the first shuffler.", panel=RESULT)
-    ] = (False),
+    ] = False,
     json: given.Json = False,
     engine: EngineName = None,
-    master: Master = None,
+    master: given.Master = None,
 ) -> None:
     """Mix files of reports into batches: a shuffler without a server.
 
@@ -68,7 +70,6 @@ def mix(
     cannot be read or written, 5 too few reports for a batch, 130
     interrupted.
     """
-    from shuffledp.cli.progress import ProgressBar, quiet_start
     from shuffledp.collect.batch_files.seen import seen_folder
     from shuffledp.collect.batch_files.steps import TooFewReportsError, mix_files
     from shuffledp.collect.crypto.keys import read_key
@@ -97,16 +98,13 @@ def mix(
     if json:
         print_json({"task": asked.name, **mixed.to_plain()})
     else:
-        for sentence in _mixed_sentences(mixed, asked.users):
-            print_sentence(sentence)
+        print_sentences(_mixed_sentences(mixed, asked.users))
     for note in _refused_notes(mixed.refused, mixed.refused_batches, "not forwarded"):
         print_note(note)
     note_written(out)
 
 
 def _refused_notes(refused: Mapping[str, int], batches: Sequence[RefusedBatch], how: str) -> Iterator[str]:
-    """Yield what was dropped because it is in another batch, and which batches were refused."""
-    from shuffledp.collect.reasons import Reason
 
     if replayed := refused.get(Reason.REPLAYED):
         yield f"note: dropped {counted(replayed, 'message')} of another batch: nobody may be in two batches"
@@ -121,7 +119,6 @@ def _refused_notes(refused: Mapping[str, int], batches: Sequence[RefusedBatch], 
 
 
 def _mixed_sentences(mixed: MixedFiles, users: int) -> list[str]:
-    """The result of mixing, and what to do with it."""
     batches = counted(len(mixed.batches), "batch", things="batches")
     messages = counted(sum(batch.number for batch in mixed.batches), "message")
     if mixed.reports is None:
@@ -148,12 +145,6 @@ def _mixed_sentences(mixed: MixedFiles, users: int) -> list[str]:
     return sentences
 
 
-COUNT_EXAMPLE = r"""
-shuffledp count batches --task theme.task.json \
---key analyzer.key --out release.json
-""".strip()
-
-
 def count(
     files: given.Files,
     task: TaskFile,
@@ -176,7 +167,7 @@ def count(
         option("ANSWER", "Count this answer, shown or not; may be repeated (protocol hashed).", panel=RESULT),
     ] = None,
     engine: EngineName = None,
-    master: Master = None,
+    master: given.Master = None,
 ) -> None:
     """Count batches and release a histogram: an analyzer without a server.
 
@@ -192,9 +183,6 @@ def count(
     Exit codes: 0 done, 1 a library is missing, 2 wrong parameter, 3 data
     cannot be read, written or released, 130 interrupted, 141 broken pipe.
     """
-    from shuffledp.atomic_file import refuse_same
-    from shuffledp.cli.options import check_ledger, keep_existing, refuse_repeated
-    from shuffledp.cli.progress import ProgressBar, quiet_start
     from shuffledp.cli.release_output import publish
     from shuffledp.collect.batch_files.formats import find_tables
     from shuffledp.collect.batch_files.seen import seen_folder
@@ -204,17 +192,12 @@ def count(
     from shuffledp.explain.collected import lookup_lines
     from shuffledp.explain.files import check_writable
     from shuffledp.release.free_text import Blocklist, hide
-    from shuffledp.validation import whole
 
     whole("top", 1 if top is None else top)
     check_ledger(ledger)
     blocked = None if block is None else Blocklist.read(block)
     inputs = [*find_tables(files), task, key, *([] if ledger is None else [ledger])]
-    for path in out:
-        check_writable(path)
-        refuse_same(path, inputs, "an output")
-    refuse_repeated(out)
-    keep_existing(out, force=force)
+    check_outputs(out, inputs, check=check_writable, force=force)
     with ProgressBar() as progress, quiet_start() if engine == "spark" else nullcontext():
         found = count_files(
             files,
@@ -234,8 +217,7 @@ def count(
     try:
         looked_up = {"looked_up": plain(found.looked_up)} if lookup else {}
         publish(hide(found.release, blocked), out=out, top=top, as_json=json, explain=explain, more=looked_up)
-        for line in [] if json else lookup_lines(found.looked_up, lookup or ()):
-            print_sentence(line)
+        print_sentences([] if json else lookup_lines(found.looked_up, lookup or ()))
     except BaseException as error:
         if ledger is not None:
             error.add_note("the task is entered in the ledger and counts as spent, once for all its releases")

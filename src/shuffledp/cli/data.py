@@ -2,34 +2,51 @@
 
 from __future__ import annotations
 
+import os
+from collections.abc import Mapping, Sequence
 from contextlib import nullcontext
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, cast
+from typing import TYPE_CHECKING, Annotated, Any
 
+from rich.table import Column
+from rich.text import Text
+
+from shuffledp.atomic_file import check_folder, refuse_same, write_whole
 from shuffledp.cli import options as given
-from shuffledp.cli.options import PLACE, PROTOCOL, RESULT, flag, option, whole_number
+from shuffledp.cli.options import (
+    PLACE,
+    PROTOCOL,
+    RESULT,
+    check_ledger,
+    check_outputs,
+    flag,
+    integer,
+    keep_existing,
+    option,
+)
 from shuffledp.cli.output import (
+    ProgressBar,
     new_table,
+    numbers,
+    print_details,
     print_indented,
     print_json,
     print_note,
-    print_paragraphs,
-    print_sentence,
+    print_sentences,
     print_title,
     print_whole,
+    quiet_start,
 )
-from shuffledp.errors import ParameterError
-from shuffledp.formatting import counted, privacy_figure
+from shuffledp.errors import MissingExtraError, ParameterError
+from shuffledp.formatting import confidence, counted, privacy_figure, readable, shown
 from shuffledp.jsonable import plain
+from shuffledp.validation import whole
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from shuffledp.protocols.protocol import EngineName, EstimatorName, ReleaseName, TrustName
+    from shuffledp.release.free_text import TextSimulation
     from shuffledp.release.simulate import RangeSimulation, Simulation
-
-
-RUN_EXAMPLE = "shuffledp run people.csv --column theme --epsilon 1 --delta 1e-6"
 
 
 def run(
@@ -37,6 +54,7 @@ def run(
     column: given.Columns,
     epsilon: given.Epsilon,
     delta: given.Delta,
+    *,
     out: Annotated[
         list[Path] | None,
         option("FILE", "Write the result to a .html, .csv, .parquet or .json file; may be repeated.", panel=RESULT),
@@ -44,32 +62,19 @@ def run(
     force: given.Force = False,
     json: given.Json = False,
     explain: given.Explain = False,
-    user: given.User = None,
-    values_per_person: given.ValuesPerPerson = 1,
-    count_capped: given.CountCapped = False,
-    where: given.Where = None,
-    drop_missing: given.DropMissing = False,
-    domain: given.Domain = None,
-    edges: given.Edges = None,
-    by: given.By = None,
-    start: given.From = None,
-    stop: given.To = None,
-    date_format: given.DateFormat = None,
-    other: given.Other = False,
-    free_text: given.FreeText = None,
-    alphabet: given.Alphabet = None,
-    pieces: given.Pieces = None,
-    normalise: given.Normalise = None,
-    levels: given.Levels = None,
-    width: given.Width = None,
-    trust: given.Trust = "shuffler",
-    protocol: given.ProtocolName = None,
-    estimator: given.Estimator = None,
+    rows: given.Rows,
+    texts: given.Texts,
+    mechanism: given.Mechanism,
     messages: Annotated[
         bool, flag("--messages", "Really make, shuffle and count every message (needs --domain).", panel=PROTOCOL)
     ] = False,
-    consistent: given.Consistent = False,
-    quantiles: given.Quantiles = None,
+    consistent: Annotated[
+        bool, flag("--consistent", "Adjust estimates: not negative, and the right total.", panel=RESULT)
+    ] = False,
+    quantiles: Annotated[
+        str | None,
+        option("SHARES", "Quantiles of ordered values: 0.25,0.5,0.75; needs --edges, --by or --domain.", panel=RESULT),
+    ] = None,
     ranges: given.Ranges = False,
     beta: given.Beta = 0.05,
     top: given.Top = None,
@@ -82,12 +87,8 @@ def run(
         option("FILE", "Enter the release in this ledger, made by `shuffledp ledger`, which keeps a limit."),
     ] = None,
     engine: Annotated[str | None, option("local|spark", "local unless given.", panel=PLACE)] = None,
-    master: Annotated[
-        str | None, option("ADDRESS", "Where Spark runs, such as local[4] or spark://host:7077.", panel=PLACE)
-    ] = None,
-    delimiter: given.Delimiter = None,
-    encoding: given.Encoding = None,
-    format: given.Format = None,
+    master: given.Master = None,
+    reading: given.FileFormat,
 ) -> None:
     """A private histogram of a column: how many people hold each value.
 
@@ -101,106 +102,101 @@ def run(
     3 data that cannot be read or written, 130 interrupted,
     141 broken pipe.
     """
-    from shuffledp.atomic_file import refuse_same
     from shuffledp.cli.domains import read_possible_values
-    from shuffledp.cli.options import check_ledger, keep_existing, refuse_repeated
-    from shuffledp.cli.progress import ProgressBar, quiet_start
     from shuffledp.cli.release_output import parse_shares, publish
     from shuffledp.data import find_files
     from shuffledp.explain.files import check_writable
     from shuffledp.release.free_text import NOT_WITH_BLOCK, Blocklist, hide
     from shuffledp.release.private_histogram import private_histogram
-    from shuffledp.validation import whole
 
     whole("top", 1 if top is None else top)
     check_ledger(ledger)
     blocked = None if block is None else Blocklist.read(block)
-    if blocked is not None and (evaluate or values_per_person > 1):
+    if blocked is not None and (evaluate or rows.values_per_person > 1):
         raise ParameterError(NOT_WITH_BLOCK)  # before a release is spent
     shares = None if quantiles is None else parse_shares(quantiles)
-    data = find_files(files, delimiter=delimiter, encoding=encoding, format=format)
+    data = find_files(files, **vars(reading))
     if data.passed_over:
         print_note(f"skipped {counted(len(data.passed_over), 'file')} of unknown format")
-    inputs = [Path(path) for path in data.paths]
-    for path in out or []:
-        check_writable(path)
-        refuse_same(path, [*inputs, *([] if ledger is None else [ledger])], "an output")
-    refuse_repeated(out or [])
-    keep_existing(out or [], force=force)
-    texts = given.text_choices(
-        free_text, alphabet=alphabet, pieces=pieces, normalise=normalise, levels=levels, width=width
-    )
-    if texts is not None:
-        from shuffledp.cli.texts import check_options, run_texts
-
-        check_options(locals())
-    possible = read_possible_values(
-        column,
-        lists=domain or [],
-        edges=edges or [],
-        by=by or [],
-        start=start or [],
-        stop=stop or [],
-        date_format=date_format or [],
-        data_files=inputs,
-        outputs=out or [],
-        delimiter=delimiter,
-    )
+    inputs, outputs = [Path(path) for path in data.paths], out or []
+    check_outputs(outputs, [*inputs, *([] if ledger is None else [ledger])], check=check_writable, force=force)
+    choices = texts.choices()
+    results = {"consistent": consistent, "quantiles": quantiles, "ranges": ranges}
+    if choices is not None:
+        _check_for_texts(column, {**vars(rows), **vars(mechanism), **results})
+    possible = read_possible_values(column, rows, data_files=inputs, outputs=outputs, delimiter=reading.delimiter)
+    asked: dict[str, Any] = {
+        "epsilon": epsilon,
+        "delta": delta,
+        "user": rows.user,
+        "drop_missing": rows.drop_missing,
+        "beta": beta,
+        "evaluate": evaluate,
+        "ledger": ledger,
+        "engine": engine,
+        "master": master,
+    }
     release = None
     try:
         with ProgressBar() as progress, quiet_start() if engine == "spark" else nullcontext():
-            release = (
-                run_texts(
-                    data,
-                    texts=texts,
-                    column=column,
-                    epsilon=epsilon,
-                    delta=delta,
-                    user=user,
-                    drop_missing=drop_missing,
-                    beta=beta,
-                    evaluate=evaluate,
-                    ledger=ledger,
-                    engine=engine,
-                    master=master,
-                    progress=progress,
+            if choices is not None:
+                from shuffledp.release.free_text import private_texts
+
+                release = private_texts(
+                    data, texts=choices, column=column[0], processes=_cores(), progress=progress, **asked
                 )
-                if texts is not None
-                else private_histogram(
+            else:
+                release = private_histogram(
                     data,
-                    column=column if len(column) > 1 else column[0],
-                    epsilon=epsilon,
-                    delta=delta,
-                    user=user,
-                    values_per_person=values_per_person,
-                    count_capped=count_capped,
-                    where=where,
-                    drop_missing=drop_missing,
-                    domain=possible,
-                    other=other,
-                    trust=cast("TrustName", trust),
-                    protocol=cast("ReleaseName | None", protocol),
-                    estimator=cast("EstimatorName | None", estimator),
+                    **asked,
+                    **_of_values(column, rows, mechanism, possible),
                     messages=messages,
                     consistent=consistent,
                     quantiles=shares,
                     ranges=ranges,
-                    beta=beta,
-                    evaluate=evaluate,
-                    ledger=ledger,
-                    engine=cast("EngineName | None", engine),
-                    master=master,
                     progress=progress,
                 )
-            )
-        publish(hide(release, blocked), out=out or [], top=top, as_json=json, explain=explain)
+        publish(hide(release, blocked), out=outputs, top=top, as_json=json, explain=explain)
     except BaseException as error:
         if ledger is not None and release is not None:
             error.add_note("the release was entered in the ledger and counts as spent")
         raise
 
 
-SIMULATE_EXAMPLE = "shuffledp simulate people.csv --column theme --epsilon 1 --delta 1e-6"
+def _cores() -> int:
+    return os.cpu_count() or 1
+
+
+def _of_values(column: list[str], rows: given.Rows, mechanism: given.Mechanism, possible: Any) -> dict[str, Any]:
+    """Return what the library asks about values, but not about texts."""
+    return {
+        "column": column if len(column) > 1 else column[0],
+        "values_per_person": rows.values_per_person,
+        "count_capped": rows.count_capped,
+        "where": rows.where,
+        "domain": possible,
+        "other": rows.other,
+        **vars(mechanism),
+    }
+
+
+_NOT_FOR_TEXTS = (
+    "domain", "edges", "by", "start", "stop", "date_format", "other", "where", "count_capped",
+    "estimator", "consistent", "quantiles", "ranges",
+)  # fmt: skip
+
+
+def _check_for_texts(column: Sequence[str], options: Mapping[str, Any]) -> None:
+    """Refuse options that are not for free text; one that was left out is None or False."""
+    wrong = {name: options[name] for name in _NOT_FOR_TEXTS if name in options}
+    wrong["values_per_person"] = options["values_per_person"] > 1
+    wrong["trust"] = options["trust"] != "shuffler"
+    wrong["protocol"] = options["protocol"] not in (None, "hashed")
+    for name, value in wrong.items():
+        if value:
+            raise ParameterError(f"{name} must be left out with --free-text")
+    if len(column) > 1:
+        raise ParameterError("column must be given once with --free-text")
 
 
 def simulate(
@@ -208,34 +204,15 @@ def simulate(
     column: given.Columns,
     epsilon: given.Epsilon,
     delta: given.Delta,
-    trials: Annotated[int, option("NUMBER", "How many releases to simulate.", parser=whole_number)] = 100,
+    *,
+    trials: Annotated[int, integer("How many releases to simulate.")] = 100,
     seed: given.Seed = 0,
-    user: given.User = None,
-    values_per_person: given.ValuesPerPerson = 1,
-    count_capped: given.CountCapped = False,
-    where: given.Where = None,
-    drop_missing: given.DropMissing = False,
-    domain: given.Domain = None,
-    edges: given.Edges = None,
-    by: given.By = None,
-    start: given.From = None,
-    stop: given.To = None,
-    date_format: given.DateFormat = None,
-    other: given.Other = False,
-    free_text: given.FreeText = None,
-    alphabet: given.Alphabet = None,
-    pieces: given.Pieces = None,
-    normalise: given.Normalise = None,
-    levels: given.Levels = None,
-    width: given.Width = None,
-    trust: given.Trust = "shuffler",
-    protocol: given.ProtocolName = None,
-    estimator: given.Estimator = None,
+    rows: given.Rows,
+    texts: given.Texts,
+    mechanism: given.Mechanism,
     ranges: given.Ranges = False,
     beta: given.Beta = 0.05,
-    delimiter: given.Delimiter = None,
-    encoding: given.Encoding = None,
-    format: given.Format = None,
+    reading: given.FileFormat,
     json: given.Json = False,
     explain: given.Explain = False,
 ) -> None:
@@ -246,71 +223,37 @@ def simulate(
     or - for standard input.
     """
     from shuffledp.cli.domains import read_possible_values
-    from shuffledp.cli.progress import ProgressBar
     from shuffledp.data import find_files
     from shuffledp.release.simulate import simulate as simulated
 
-    data = find_files(files, delimiter=delimiter, encoding=encoding, format=format)
+    data = find_files(files, **vars(reading))
+    choices = texts.choices()
+    if choices is not None:
+        _check_for_texts(column, {**vars(rows), **vars(mechanism), "ranges": ranges})
     inputs = [Path(path) for path in data.paths]
-    texts = given.text_choices(
-        free_text, alphabet=alphabet, pieces=pieces, normalise=normalise, levels=levels, width=width
-    )
-    if texts is not None:
-        from shuffledp.cli.texts import check_options, show_texts, simulated_texts
-
-        check_options(locals())
-    possible = read_possible_values(
-        column,
-        lists=domain or [],
-        edges=edges or [],
-        by=by or [],
-        start=start or [],
-        stop=stop or [],
-        date_format=date_format or [],
-        data_files=inputs,
-        outputs=[],
-        delimiter=delimiter,
-    )
-    if texts is not None:
-        with ProgressBar() as progress:
-            found = simulated_texts(
-                data,
-                texts=texts,
-                column=column,
-                epsilon=epsilon,
-                delta=delta,
-                trials=trials,
-                seed=seed,
-                user=user,
-                drop_missing=drop_missing,
-                beta=beta,
-                progress=progress,
-            )
-        show_texts(found, top=None, as_json=json, explain=explain)
-        return
+    possible = read_possible_values(column, rows, data_files=inputs, outputs=[], delimiter=reading.delimiter)
+    asked: dict[str, Any] = {
+        "epsilon": epsilon,
+        "delta": delta,
+        "trials": trials,
+        "seed": seed,
+        "user": rows.user,
+        "drop_missing": rows.drop_missing,
+        "beta": beta,
+    }
     with ProgressBar() as progress:
-        result = simulated(
-            data,
-            column=column if len(column) > 1 else column[0],
-            epsilon=epsilon,
-            delta=delta,
-            trials=trials,
-            seed=seed,
-            user=user,
-            values_per_person=values_per_person,
-            count_capped=count_capped,
-            where=where,
-            drop_missing=drop_missing,
-            domain=possible,
-            other=other,
-            trust=cast("TrustName", trust),
-            protocol=cast("ReleaseName | None", protocol),
-            estimator=cast("EstimatorName | None", estimator),
-            beta=beta,
-            ranges=ranges,
-            progress=progress,
-        )
-    if json:
+        if choices is not None:
+            from shuffledp.release.free_text import simulate_texts
+
+            found = simulate_texts(
+                data, texts=choices, column=column[0], processes=_cores(), progress=progress, **asked
+            )
+        else:
+            values = _of_values(column, rows, mechanism, possible)
+            result = simulated(data, **asked, **values, ranges=ranges, progress=progress)
+    if choices is not None:
+        _show_texts(found, as_json=json, explain=explain)
+    elif json:
         print_json({**_stored(result), "covered": result.covered, "error_quantiles": result.error_quantiles()})
     else:
         _show(result, explain=explain)
@@ -326,23 +269,45 @@ def _stored(result: Simulation | RangeSimulation) -> dict[str, Any]:
 
 
 def _show(result: Simulation | RangeSimulation, *, explain: bool) -> None:
-    """Print the distribution of the largest error over all values, or of the distribution function."""
     from shuffledp.explain.plan import simulation_errors, simulation_headline, simulation_sentences
 
     print_title(simulation_headline(result))
-    table = new_table()
     errors = result.error_quantiles()
-    for name in errors:
-        table.add_column(name, justify="right")
+    table = new_table(*numbers(*errors))
     table.add_row(*(f"{error:,.1f}" for error in errors.values()))
     print_whole(table)
     print_indented(f"quantiles of {simulation_errors(result)}")
-    for text in simulation_sentences(result):
-        print_sentence(text)
-    if explain:
-        print_paragraphs(SIMULATED)
-    else:
-        print_sentence("Details: --explain")
+    print_sentences(simulation_sentences(result))
+    print_details(lambda: SIMULATED, explain=explain)
+
+
+def _show_texts(found: TextSimulation, *, as_json: bool, explain: bool) -> None:
+    from shuffledp.explain.bars import people
+    from shuffledp.explain.free_text import (
+        SIMULATION_EXPLAINED,
+        text_simulation_headline,
+        text_simulation_sentences,
+    )
+
+    if as_json:
+        more = {"recall": found.recall, "precision": found.precision, "covered": found.covered}
+        print_json({**plain(found), **more})
+        return
+    print_title(text_simulation_headline(found))
+    table = new_table(
+        Column("text", overflow="fold"),
+        *numbers("true", "estimate", f"{confidence(found.beta)} interval"),
+        caption="texts of the last release",
+        caption_justify="left",
+    )
+    for row in found.rows[:_TEXTS_SHOWN]:
+        table.add_row(Text(shown(row.text)), f"{row.true:,}", people(row.estimate), f"{row.low:,} to {row.high:,}")
+    print_whole(table)
+    print_sentences(text_simulation_sentences(found))
+    print_details(lambda: SIMULATION_EXPLAINED, explain=explain)
+
+
+_TEXTS_SHOWN = 15
 
 
 SIMULATED = {
@@ -359,13 +324,12 @@ SIMULATED = {
 """The paragraphs of `simulate --explain`."""
 
 
-DEMO_EXAMPLE = "shuffledp demo --people 50000"
 _MOST_PEOPLE = 10_000_000  # about a gigabyte
 _POPULATION_SEED = 1990  # the year of the census; the people of the demo are always the same
 
 
 def demo(
-    people: Annotated[int, option("NUMBER", "How many people to sample.", parser=whole_number)] = 200_000,
+    people: Annotated[int, integer("How many people to sample.")] = 200_000,
     epsilon: given.Epsilon = 1.0,
     delta: given.Delta = 1e-6,
     top: given.Top = None,
@@ -381,15 +345,10 @@ def demo(
 
     People are sampled from the 1990 census table.
     """
-    from shuffledp.atomic_file import check_folder, refuse_same
-    from shuffledp.cli.options import keep_existing
-    from shuffledp.cli.progress import ProgressBar
     from shuffledp.cli.release_output import publish
     from shuffledp.explain.files import check_writable
-    from shuffledp.formatting import readable
     from shuffledp.protocols.target import Target
     from shuffledp.release.private_histogram import private_histogram
-    from shuffledp.validation import whole
 
     people = whole("people", people)
     if people > _MOST_PEOPLE:
@@ -434,8 +393,6 @@ def population(people: int) -> NDArray[Any]:
 
 
 def _write_population(path: Path, people: int) -> None:
-    from shuffledp.atomic_file import write_whole
-    from shuffledp.errors import MissingExtraError
     from shuffledp.explain.files import parquet_bytes
 
     try:

@@ -2,34 +2,44 @@
 
 from __future__ import annotations
 
+import shlex
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
+from urllib.parse import urlsplit
 
-import typer
-
+from shuffledp.atomic_file import write_whole
 from shuffledp.cli import options as given
-from shuffledp.cli.answers import (
-    ChooseUpTo,
-    Domain,
-    Edges,
-    Quantiles,
-    Range,
-    answers_of,
-    check_answer_options,
-    check_one_kind,
+from shuffledp.cli.options import (
+    Without,
+    argument,
+    flag,
+    integer,
+    moment_of,
+    option,
+    parse_pair,
+    shortened,
+    tasks_from_options,
 )
-from shuffledp.cli.deploy_output import created_as_json, joined_as_json, show_created, show_joined, task_command
-from shuffledp.cli.options import CommandGroup, flag, option, parse_pair, shortened, tasks_from_options, whole_number
-from shuffledp.cli.output import failures_in_json, note_written, print_json
-from shuffledp.cli.tasks import Admitted, Asker, Contact, HonestUsers, Language, Purpose, admission_of
+from shuffledp.cli.output import (
+    ProgressBar,
+    failures_in_json,
+    note_written,
+    print_json,
+    print_sentence,
+    print_sentences,
+    print_title,
+)
+from shuffledp.cli.task_options import Admitted, AnswerOptions, AskedBy, HonestUsers, admission_of
 from shuffledp.errors import ParameterError
-from shuffledp.formatting import counted
+from shuffledp.formatting import counted, epsilon_delta
+from shuffledp.validation import one_of
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
-    from shuffledp.collect.deployment.folders import Deployment, MakeTask
-    from shuffledp.collect.deployment.parties import Chain
+    from shuffledp.collect.deployment.joining import Joined
+    from shuffledp.collect.deployment.parties import Chain, Deployment, Party
     from shuffledp.collect.task import Place, Task
 
 _SERVERS, _TASK, _ADMISSION, _LEDGER = "Servers", "First task", "Admission", "Ledger"
@@ -37,7 +47,7 @@ _STORES = ("postgres", "sqlite")
 _FIRST_PORT = 8001
 """The port of the first server if all are on this machine."""
 
-Folder = Annotated[Path, typer.Argument(metavar="FOLDER", show_default=False, hidden=True)]
+Folder = Annotated[Path, argument("FOLDER")]
 Limit = Annotated[
     str | None,
     option("EPSILON,DELTA", "Limit of the analyzer's ledger; default: the guarantee of the task.", panel=_LEDGER),
@@ -49,7 +59,8 @@ Population = Annotated[
 
 def init(
     folder: Folder,
-    shufflers: Annotated[int, option("NUMBER", "Number of shufflers in the chain.", parser=whole_number)] = 2,
+    *,
+    shufflers: Annotated[int, integer("Number of shufflers in the chain.")] = 2,
     address: Annotated[
         list[str] | None,
         option("URL", "Public address of a shuffler, repeated in order; default: ports of this machine."),
@@ -68,28 +79,18 @@ def init(
     question: Annotated[
         str | None, option("WORDS", "The question of a first task; without it no task is created.", panel=_TASK)
     ] = None,
-    users: Annotated[int | None, option("NUMBER", "Reports per batch.", panel=_TASK, parser=whole_number)] = None,
+    users: Annotated[int | None, integer("Reports per batch.", panel=_TASK)] = None,
     epsilon: Annotated[float | None, option("NUMBER", "Privacy loss of the task.", panel=_TASK)] = None,
     delta: Annotated[float | None, option("NUMBER", "Probability of a larger privacy loss.", panel=_TASK)] = None,
     closes: Annotated[str, option("TIME", "End: a time in UTC, or a length of time from now.", panel=_TASK)] = "30d",
-    domain: Domain = None,
-    range_: Range = None,
-    edges: Edges = None,
-    quantiles: Quantiles = None,
-    choose_up_to: ChooseUpTo = None,
-    asker: Asker = None,
-    purpose: Purpose = None,
-    contact: Contact = None,
-    language: Language = None,
+    answers: Annotated[AnswerOptions, Without({"domain_at", "answers_from"})],
+    asked_by: AskedBy,
     honest_users: HonestUsers = None,
     admission: Admitted = "anybody",
     tokens: Annotated[
         int | None,
-        option(
-            "NUMBER",
-            "One-time tokens to create for --admission tokens; default: 1.2 per report of a batch.",
-            panel=_ADMISSION,
-            parser=whole_number,
+        integer(
+            "One-time tokens to create for --admission tokens; default: 1.2 per report of a batch.", panel=_ADMISSION
         ),
     ] = None,
     limit: Limit = None,
@@ -106,37 +107,36 @@ def init(
     organisation creates its own folder, and `shuffledp deploy join` completes
     it with the public values of the others.
     """
-    from shuffledp.collect.deployment.folders import create_invitations, new_folder, write_hand_over
     from shuffledp.collect.deployment.joining import join as complete
-    from shuffledp.collect.deployment.parties import PUBLIC, Chain
+    from shuffledp.collect.deployment.parties import (
+        FIRST_TASK,
+        PUBLIC,
+        Chain,
+        Deployment,
+        create_invitations,
+        ledger_of,
+        new_folder,
+        write_hand_over,
+    )
+    from shuffledp.ledger import Ledger
 
     with failures_in_json(json):
-        asked = {"users": users, "epsilon": epsilon, "delta": delta, "domain": domain, "range": range_, "edges": edges}
-        asked |= {"quantiles": quantiles, "choose_up_to": choose_up_to, "honest_users": honest_users, "tokens": tokens}
-        about = {"asker": asker, "purpose": purpose, "contact": contact, "language": language}
-        _check_task_options(question, only, asked | about)
-        limits = None if limit is None else parse_pair("--limit", limit)
+        guarantee = {"users": users, "honest_users": honest_users, "epsilon": epsilon, "delta": delta}
+        asked = {**guarantee, **vars(answers), "tokens": tokens, **vars(asked_by)}
+        _check_task_options(question, only, asked)
+        limits = parse_pair("--limit", limit)
         if only is not None and only != "analyzer" and limits is not None:
             raise ParameterError(f"--limit is for the analyzer's ledger, got --only {shortened(only)}")
         with tasks_from_options():
-            deployment = _deployment(shufflers, address, analyzer_address, only=only, store=store, page=page)
+            addresses = _addresses(shufflers, address, analyzer_address, only=only, page=page)
+            kind: Any = one_of("store", store, _STORES) if store else "postgres" if address else "sqlite"
+            deployment = Deployment(shufflers=shufflers, addresses=addresses, store=kind, page=page)
         make_task = None
         if question is not None:
-            make_task = _task_maker(
-                question=question,
-                answers={
-                    "domain": domain,
-                    "range_": range_,
-                    "edges": edges,
-                    "quantiles": quantiles,
-                    "choose_up_to": choose_up_to,
-                },
-                people={"users": users, "honest_users": honest_users, "epsilon": epsilon, "delta": delta, **about},
-                closes=closes,
-                admission=admission,
-            )
+            people = {**guarantee, **vars(asked_by)}
+            make_task = _task_maker(question, answers, people, closes=closes, admission=admission)
         task, command = None, None
-        people = population or f"people asked by {folder.resolve().name}"
+        population = population or f"people asked by {folder.resolve().name}"
         with new_folder(folder) as made:
             parties = deployment.create(made)
             if deployment.is_whole:
@@ -144,20 +144,22 @@ def init(
                 if make_task is None:
                     command = task_command(chain, folder)
                 else:
-                    task = _first_task(make_task, chain, made / PUBLIC)
+                    task = make_task(chain.shufflers, chain.analyzer)
+                    write_whole(made / PUBLIC / FIRST_TASK, task.to_json().encode())
                 admitted = {} if task is None else create_invitations(made, task, tokens=tokens, page=page)
-                complete(made, admission=admitted, limit=limits, population=people)
+                complete(made, admission=admitted, limit=limits, population=population)
             elif limits is not None:
-                _new_ledger(made, limits, people)
+                Ledger.create(ledger_of(made), epsilon=limits[0], delta=limits[1], population=population)
             write_hand_over(made, deployment, parties, name=str(folder), task=task, command=command)
+    following = _next_commands(folder, parties, command)
     if json:
-        print_json(created_as_json(folder, parties, task, command))
+        print_json(_created_as_json(folder, parties, task, following))
     else:
-        show_created(folder, deployment, parties, task, command, limit_is_default=limits is None)
+        _show_created(folder, deployment, parties, task, following, limit_is_default=limits is None)
 
 
 def _check_task_options(question: str | None, only: str | None, asked: dict[str, Any]) -> None:
-    named = [f"--{name.replace('_', '-')}" for name, value in asked.items() if value is not None]
+    named = [f"--{name.strip('_').replace('_', '-')}" for name, value in asked.items() if value is not None]
     if question is None and named:
         raise ParameterError(f"{named[0]} needs --question: it belongs to the first task")
     if question is not None and only is not None:
@@ -171,22 +173,12 @@ def _check_task_options(question: str | None, only: str | None, asked: dict[str,
                 raise ParameterError(f"--{name} must be given with --question")
 
 
-def _deployment(
-    shufflers: int,
-    addresses: Sequence[str] | None,
-    analyzer: str | None,
-    *,
-    only: str | None,
-    store: str | None,
-    page: bool,
-) -> Deployment:
-    """Return what to create from the options."""
-    from shuffledp.collect.deployment.folders import Deployment
+def _addresses(
+    shufflers: int, addresses: Sequence[str] | None, analyzer: str | None, *, only: str | None, page: bool
+) -> dict[str, str]:
     from shuffledp.collect.deployment.parties import names_of
-    from shuffledp.validation import one_of
 
     names = names_of(shufflers)
-    kind: Any = one_of("store", store, _STORES) if store else "postgres" if addresses else "sqlite"
     if only is not None:
         if only not in names:
             raise ParameterError(f"--only must be one of {', '.join(names)}, got {shortened(only)}")
@@ -195,41 +187,28 @@ def _deployment(
             raise ParameterError(f"--only {only} needs one --address, its own, got {len(given)}")
         if page and only != names[0]:
             raise ParameterError(f"--page is for {names[0]}, to which people send reports, got --only {only}")
-        return Deployment(shufflers=shufflers, addresses={only: given[0]}, store=kind, page=page)
+        return {only: given[0]}
     if not addresses and analyzer is None:
-        local = {name: f"http://127.0.0.1:{_FIRST_PORT + at}" for at, name in enumerate(names)}
-        return Deployment(shufflers=shufflers, addresses=local, store=kind, page=page)
+        return {name: f"http://127.0.0.1:{_FIRST_PORT + at}" for at, name in enumerate(names)}
     if len(addresses or ()) != shufflers or analyzer is None:
         raise ParameterError(
             f"give --address for each of {counted(shufflers, 'shuffler')} and --analyzer-address, got "
             f"{counted(len(addresses or ()), 'address', things='addresses')} and "
             f"{'no' if analyzer is None else 'an'} address of the analyzer"
         )
-    everything = dict(zip(names, [*(addresses or ()), analyzer], strict=True))
-    return Deployment(shufflers=shufflers, addresses=everything, store=kind, page=page)
+    return dict(zip(names, [*(addresses or ()), analyzer], strict=True))
 
 
 def _task_maker(
-    *, question: str, answers: dict[str, Any], people: dict[str, Any], closes: str, admission: str
-) -> MakeTask:
+    question: str, answers: AnswerOptions, people: dict[str, Any], *, closes: str, admission: str
+) -> Callable[[list[Place], Place], Task]:
     """Check the options of the first task; return a function that makes it once the servers have keys."""
-    from datetime import UTC, datetime
-
-    from shuffledp.cli.options import moment_of
-    from shuffledp.cli.progress import ProgressBar
     from shuffledp.collect import new_task
 
-    check_one_kind(domain=answers["domain"], range=answers["range_"], edges=answers["edges"])
-    check_answer_options(
-        edges=answers["edges"],
-        quantiles=answers["quantiles"],
-        choose_up_to=answers["choose_up_to"],
-        listed=answers["domain"] is not None,
-        range_=answers["range_"],
-    )
+    answers.check()
     now = datetime.now(UTC).replace(microsecond=0)
     closing, admitted = moment_of(closes, name="closes", after=now), admission_of(admission)
-    possible = answers_of(**answers, domain_at=None)
+    possible = answers.answers()
 
     def make(shufflers: list[Place], analyzer: Place) -> Task:
         with ProgressBar() as progress, tasks_from_options():
@@ -246,22 +225,6 @@ def _task_maker(
             )
 
     return make
-
-
-def _first_task(make: MakeTask, chain: Chain, folder: Path) -> Task:
-    from shuffledp.atomic_file import write_whole
-    from shuffledp.collect.deployment.folders import FIRST_TASK
-
-    task = make(chain.shufflers, chain.analyzer)
-    write_whole(folder / FIRST_TASK, task.to_json().encode())
-    return task
-
-
-def _new_ledger(folder: Path, limits: tuple[float, float], population: str) -> None:
-    from shuffledp.collect.deployment.folders import ledger_of
-    from shuffledp.ledger import Ledger
-
-    Ledger.create(ledger_of(folder), epsilon=limits[0], delta=limits[1], population=population)
 
 
 def join(
@@ -284,13 +247,13 @@ def join(
     first. A task that names other keys or addresses is refused. A repeated
     call changes nothing.
     """
-    from shuffledp.collect.deployment.folders import HASHES, SECRET
     from shuffledp.collect.deployment.joining import MissingAdmissionError
     from shuffledp.collect.deployment.joining import join as complete
+    from shuffledp.collect.deployment.parties import HASHES, SECRET
 
     with failures_in_json(json):
         files = {HASHES: admission_hashes, SECRET: admission_secret}
-        limits = None if limit is None else parse_pair("--limit", limit)
+        limits = parse_pair("--limit", limit)
         admission = {name: path for name, path in files.items() if path is not None}
         try:
             joined = complete(folder, admission=admission, limit=limits, population=population)
@@ -301,22 +264,148 @@ def join(
     for path in joined.written:
         note_written(path)
     if json:
-        print_json(joined_as_json(folder, joined))
+        print_json(_joined_as_json(folder, joined))
     else:
-        show_joined(folder, joined, limit_is_default=limits is None)
+        _show_joined(folder, joined, limit_is_default=limits is None)
 
 
-DEPLOY = CommandGroup(
-    "Create the folders of the organisations that run a collection: keys, tokens and configuration.",
-    {
-        "init": (
-            init,
-            r"""
-shuffledp deploy init collection --shufflers 2 \
---address https://mix1.example.org --address https://mix2.example.net \
---analyzer-address https://count.example.com
-""".strip(),
-        ),
-        "join": (join, "shuffledp deploy join collection"),
-    },
-)
+def task_command(chain: Chain, folder: Path) -> str:
+    """Return the command that creates a task for these servers, with an example of a question."""
+    from shuffledp.collect.deployment.parties import FIRST_TASK, PUBLIC
+
+    servers = [("--shuffler", place) for place in chain.shufflers] + [("--analyzer", chain.analyzer)]
+    lines = [
+        'shuffledp task new --question "Tea or coffee?" --domain tea,coffee --users 1000 --epsilon 1 --delta 1e-6',
+        *(f"{role} {shlex.quote(f'{place.address}={place.key}')}" for role, place in servers),  # of other parties
+        f"--out {shlex.quote(str(folder / PUBLIC / FIRST_TASK))}",
+    ]
+    return " \\\n  ".join(lines)
+
+
+def _created_as_json(
+    folder: Path, parties: Sequence[Party], task: Task | None, following: Sequence[str]
+) -> dict[str, Any]:
+    return {
+        "folder": str(folder),
+        "parties": [
+            {
+                "party": each.party,
+                "folder": str(folder / each.party),
+                **{what: getattr(each, what) for what in ("address", "key", "fingerprint")},
+            }
+            for each in parties
+        ],
+        "task": None if task is None else task.name,
+        "next": following,
+    }
+
+
+def _next_commands(folder: Path, parties: Sequence[Party], command: str | None) -> list[str]:
+    if len(parties) == 1:
+        return [_join_command(folder)]
+    before = [] if command is None else [command, _join_command(folder)]
+    return [*before, *(_start_command(folder, each.party) for each in parties)]
+
+
+def _join_command(folder: Path) -> str:
+    return f"shuffledp deploy join {shlex.quote(str(folder))}"
+
+
+def _start_command(folder: Path, party: str) -> str:
+    kind = "analyzer" if party == "analyzer" else "shuffler"
+    return f"shuffledp {kind} --config {shlex.quote(str(folder / party / 'server' / f'{kind}.toml'))}"
+
+
+def _show_created(
+    folder: Path,
+    deployment: Deployment,
+    parties: Sequence[Party],
+    task: Task | None,
+    following: Sequence[str],
+    *,
+    limit_is_default: bool,
+) -> None:
+    from shuffledp.collect.deployment.parties import INVITATIONS, LINKS, SECRET, TOKENS
+
+    ports = [note for each in parties if (note := _note_on_port(each)) is not None]
+    if not deployment.is_whole:
+        (party,) = parties
+        print_title(f"Created the folder of {party.party}: {folder / party.party}")
+        print_sentence(f"Send {folder / 'public' / party.party}.party.json to the other parties; it is not secret.")
+        print_sentence(f"Fingerprint, to compare by telephone: {party.fingerprint}")
+        print_sentences(ports)
+        print_sentence(f"All steps: {folder / 'HAND-OVER.md'}")
+        return
+    chain = f"{counted(deployment.shufflers, 'shuffler')} and an analyzer"
+    print_title(f"Created {chain} in {folder}{'' if task is None else ', with a task'}")
+    if task is not None:
+        print_sentence(f"Task id: {task.name}")
+        print_sentence(f"Results: {task.analyzer.address}/tasks/{task.name}")
+    if deployment.page:
+        print_sentence(f"Survey: {parties[0].address}{'/' if task is None else f'/ask/{task.name}'}")
+    if (invitations := folder / INVITATIONS).is_dir():
+        found = LINKS if (invitations / LINKS).exists() else TOKENS if (invitations / TOKENS).exists() else SECRET
+        each = "for everybody" if task is not None and task.admission == "secret" else "one line for each person"
+        print_sentence(f"Invitations: {invitations / found}, {each}.")
+    _show_limit(folder, is_default=limit_is_default)
+    print_sentences(ports)
+    print_sentence("You hold all keys: hand each folder to its organisation and delete your copy, or use --only.")
+    print_sentence(f"Which file goes to whom: {folder / 'HAND-OVER.md'}")
+    print_sentence("Next:")
+    for line in following:
+        print(line)
+
+
+def _note_on_port(party: Party) -> str | None:
+    """Return what a port other than 443 means for a certificate; None for no proxy, and for port 443."""
+    parts = urlsplit(party.address)
+    if parts.scheme != "https" or parts.port in (None, 443):
+        return None
+    return (
+        f"{party.party}: a public certificate authority checks port 443 of {parts.hostname}, not {parts.port}. Let "
+        "port 443 lead to the proxy, too, or use a certificate of your own (docs/how-to/deploy.md)."
+    )
+
+
+def _show_limit(folder: Path, *, is_default: bool) -> None:
+    """Print the limit of the analyzer's ledger, if there is one here; `is_default` if this command chose it."""
+    from shuffledp.collect.deployment.parties import ledger_of
+    from shuffledp.ledger import Ledger
+
+    path = ledger_of(folder)
+    if path.exists():
+        limit = Ledger(path).budget
+        hint = "; to have room for more tasks, start again with --limit" if is_default else ""
+        print_sentence(f"Limit of all tasks together: {epsilon_delta(limit.epsilon, limit.delta)}. It is final{hint}.")
+
+
+def _joined_as_json(folder: Path, joined: Joined) -> dict[str, Any]:
+    return {
+        "folder": str(folder),
+        "parties": list(joined.parties),
+        "fingerprints": {each.party: each.fingerprint for each in joined.chain.parties},
+        "tasks": {name: asked.name for name, asked in joined.tasks.items()},
+        "written": [str(path) for path in joined.written],
+        "next": _after_join(folder, joined),
+    }
+
+
+def _show_joined(folder: Path, joined: Joined, *, limit_is_default: bool) -> None:
+    from shuffledp.collect.deployment.parties import ledger_of
+
+    state = "complete" if joined.tasks else "complete except for a task"
+    print_title(f"{', '.join(joined.parties)}: {state}")
+    _show_limit(folder, is_default=limit_is_default and ledger_of(folder) in joined.written)
+    if len(joined.parties) < len(joined.chain.parties):
+        print_sentence("Compare these fingerprints with the other parties by telephone:")
+        for each in joined.chain.parties:
+            print(f"  {each.party:10}  {each.fingerprint}{'  (your own)' if each.party in joined.parties else ''}")
+    print_sentence("Next:" if joined.tasks else "One party creates the task and sends it to the others:")
+    for line in _after_join(folder, joined):
+        print(line)
+
+
+def _after_join(folder: Path, joined: Joined) -> list[str]:
+    if not joined.tasks:
+        return [task_command(joined.chain, folder), _join_command(folder)]
+    return [_start_command(folder, party) for party in joined.parties]

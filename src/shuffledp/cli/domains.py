@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from shuffledp.atomic_file import refuse_same
+from shuffledp.cli.options import Rows
 from shuffledp.data import Source, open_engine
 from shuffledp.data.files import FORMATS
 from shuffledp.errors import DataError, ParameterError
@@ -79,9 +80,9 @@ def inline_list(text: str) -> list[str] | None:
 def read_answers(text: str) -> list[str]:
     """Return the possible answers of a task, from a list or a file."""
     inline = inline_list(text)
-    return (
-        list(map(str, read_domain(Path(text), "answer", data_files=[], delimiter=None))) if inline is None else inline
-    )
+    if inline is not None:
+        return inline
+    return [str(label) for label in read_domain(Path(text), "answer", data_files=[], delimiter=None)]
 
 
 _SEPARATORS = ("/", "\\")
@@ -89,17 +90,7 @@ _SEPARATORS = ("/", "\\")
 
 
 def read_possible_values(
-    columns: Sequence[str],
-    *,
-    lists: Sequence[str],
-    edges: Sequence[str],
-    by: Sequence[str],
-    start: Sequence[str],
-    stop: Sequence[str],
-    date_format: Sequence[str],
-    data_files: list[Path],
-    outputs: Sequence[Path],
-    delimiter: str | None,
+    columns: Sequence[str], rows: Rows, *, data_files: list[Path], outputs: Sequence[Path], delimiter: str | None
 ) -> Any:
     """Return the possible values as `private_histogram` takes them: of one column, or by column; None for any value.
 
@@ -111,40 +102,27 @@ def read_possible_values(
             refuse_same(output, [path], "an output")
         return read_domain(path, column, data_files=data_files, delimiter=delimiter)
 
-    found = possible_values(
-        columns,
-        domain=lists,
-        edges=edges,
-        by=by,
-        start=start,
-        stop=stop,
-        date_format=date_format,
-        read_list=read_list,
-    )
+    found = possible_values(columns, rows, read_list=read_list)
     if not found:
         return None
     return found if len(columns) > 1 else found[columns[0]]
 
 
 def possible_values(
-    columns: Sequence[str],
-    *,
-    domain: Sequence[str] = (),
-    edges: Sequence[str] = (),
-    by: Sequence[str] = (),
-    start: Sequence[str] = (),
-    stop: Sequence[str] = (),
-    date_format: Sequence[str] = (),
-    read_list: Callable[[Path, str], Sequence[Any]],
+    columns: Sequence[str], rows: Rows, *, read_list: Callable[[Path, str], Sequence[Any]]
 ) -> dict[str, Any]:
     """Return the given possible values by column: a list of labels (read by `read_list`), Edges or Periods."""
     lists, intervals, lengths, starts, stops, formats = (
-        _by_column(option, given, columns)
+        _by_column(option, given or (), columns)
         for option, given in (
-            ("--domain", domain), ("--edges", edges), ("--by", by), ("--from", start), ("--to", stop),
-            ("--date-format", date_format),
+            ("--domain", rows.domain),
+            ("--edges", rows.edges),
+            ("--by", rows.by),
+            ("--from", rows.start),
+            ("--to", rows.stop),
+            ("--date-format", rows.date_format),
         )
-    )  # fmt: skip
+    )
     found: dict[str, Any] = {}
     for column in columns:
         ways = {"--domain": lists, "--edges": intervals, "--by": lengths}

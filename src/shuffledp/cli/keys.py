@@ -5,11 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-import typer
-
+from shuffledp.atomic_file import check_folder, write_whole
 from shuffledp.cli import options as given
-from shuffledp.cli.options import CommandGroup, flag, option, refuse_link, whole_number
-from shuffledp.cli.output import note_written, print_json, print_sentence
+from shuffledp.cli.options import flag, integer, keep_existing, option, refuse_link, refuse_repeated
+from shuffledp.cli.output import note_written, print_json, print_sentence, print_sentences
 from shuffledp.errors import ParameterError
 from shuffledp.formatting import counted
 
@@ -31,7 +30,7 @@ def new_key(
     out: Out,
     number: Annotated[
         int | None,
-        option("NUMBER", "Make a folder with a key for each round of a series.", parser=whole_number),
+        integer("Make a folder with a key for each round of a series."),
     ] = None,
     json: given.Json = False,
 ) -> None:
@@ -55,9 +54,7 @@ def new_key(
 
 
 def _new_keys(folder: Path, number: int, *, json: bool) -> None:
-    """Create a folder with a key for each round: 0001.key and so on."""
     from shuffledp.accounting.rounds import rounds_of
-    from shuffledp.atomic_file import write_whole
     from shuffledp.collect.crypto.keys import KeyPair, write_key
     from shuffledp.collect.server.settings import PUBLIC_KEYS
 
@@ -98,7 +95,7 @@ def token(out: Out, json: given.Json = False) -> None:
 
 
 def tokens(
-    number: Annotated[int, option("NUMBER", "Number of tokens.", parser=whole_number)],
+    number: Annotated[int, integer("Number of tokens.")],
     out: Annotated[Path, option("FILE", "The tokens to distribute, one per line; never overwritten.")],
     hashes: Annotated[Path, option("FILE", "Their SHA-256, one per line, for the shuffler.")],
     links: Annotated[
@@ -111,8 +108,6 @@ def tokens(
 
     Each token admits one report. The shuffler needs the hashes only. Do not record who receives which token or link.
     """
-    from shuffledp.atomic_file import check_folder, write_whole
-    from shuffledp.cli.options import keep_existing, refuse_repeated
     from shuffledp.collect.client.transport import invitation_link
     from shuffledp.collect.crypto.keys import refuse_existing_secret, write_secret
     from shuffledp.collect.server.auth import new_token, sorted_hashes
@@ -137,7 +132,6 @@ def tokens(
 
 
 def _invited(task: Path | None, links: Path | None) -> Task | Series | None:
-    """The task or series with tokens that links invite to."""
     from shuffledp.collect.task import read_task_or_series
 
     if (task is None) != (links is None):
@@ -177,7 +171,7 @@ def link(
 
 
 def destroy(
-    file: Annotated[Path, typer.Argument(metavar="FILE", show_default=False, hidden=True)],
+    file: given.File,
     task: Annotated[list[Path], option("FILE", "Each task or series that uses the key.")],
     store: Annotated[
         str | None,
@@ -202,11 +196,9 @@ def destroy(
     pair, now = read_key(file), datetime.now(UTC)
     tasks = [one for path in task for one in _tasks_with(path, pair)]
     for one in _to_be_shown(tasks, now):
-        for sentence in lost_without_key(one, pair, now=now):
-            print_sentence(sentence)
+        print_sentences(lost_without_key(one, pair, now=now))
         if store is not None:
-            for sentence in _stored(one, pair, store):
-                print_sentence(sentence)
+            print_sentences(_stored(one, pair, store))
         elif position_of(one, pair) > 0:
             print_sentence("The fingerprints of its messages stay in the server's store: name it with --store.")
     if not yes:
@@ -259,7 +251,6 @@ def _were(number: int) -> str:
 
 
 def _open_store(task: Task, pair: KeyPair, store: str) -> ReportStore | TallyStore:
-    """Open the store of the server that has this key."""
     from shuffledp.collect.store import open_report_store, open_tally_store, store_file
 
     path = store_file(store)
@@ -280,15 +271,3 @@ def _stored(task: Task, pair: KeyPair, store: str) -> Iterator[str]:
         yield f"The store has {reports} waiting for a batch and {batches} not yet forwarded for this task."
     if pair.public != task.shufflers[0].key:
         yield "The fingerprints of its messages are deleted from the store, which then accepts no batch of the task."
-
-
-KEYS = CommandGroup(
-    "Create keys and tokens for the servers of a task, and destroy them after it.",
-    {
-        "new": (new_key, "shuffledp keys new --out shuffler.key"),
-        "token": (token, "shuffledp keys token --out analyzer.token"),
-        "tokens": (tokens, "shuffledp keys tokens --number 10000 --out tokens.txt --hashes hashes.txt"),
-        "link": (link, "shuffledp keys link --task theme.task.json --admission secret.token \\\n--out link.txt"),
-        "destroy": (destroy, "shuffledp keys destroy shuffler.key --task theme.task.json --yes"),
-    },
-)

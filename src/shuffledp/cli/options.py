@@ -7,15 +7,18 @@ Numbers: 1000000, 1e6, 2^20. Times: 2027-01-31, 2027-01-31T12:00, 30d, 12h. Exis
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass, is_dataclass
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
+from inspect import Parameter, Signature, signature
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
+from typing import TYPE_CHECKING, Annotated, Any, cast, get_args
 
 import typer
 
+from shuffledp.atomic_file import refuse_same
 from shuffledp.errors import DataError, ParameterError, TaskError
 
 if TYPE_CHECKING:
@@ -23,13 +26,6 @@ if TYPE_CHECKING:
 
 # panels of the help; options without a panel come first
 ROWS, TEXTS, PROTOCOL, RESULT, PLACE = "Rows and values", "Free text", "Protocol", "Result", "Where it runs"
-
-
-class CommandGroup(NamedTuple):
-    """Commands with a first name in common: the help of the group, and each function with an example."""
-
-    help: str
-    commands: dict[str, tuple[Callable[..., Any], str] | CommandGroup]
 
 
 def whole_number(text: str | int) -> int:
@@ -40,161 +36,68 @@ def whole_number(text: str | int) -> int:
     return number
 
 
+def argument(kind: str) -> Any:
+    """Return an argument, which is hidden in the list of arguments and described in the text of its command."""
+    return typer.Argument(metavar=kind, show_default=False, hidden=True)
+
+
 def option(kind: str, help: str, *, name: str | None = None, panel: str | None = None, **more: Any) -> Any:
     """Return an option that takes a value, such as NUMBER; it is called like its parameter unless named."""
     return typer.Option(*([name] if name else []), metavar=kind, help=help, rich_help_panel=panel, **more)
 
 
+def integer(help: str, kind: str = "NUMBER", *, panel: str | None = None) -> Any:
+    """Return an option that takes a whole number."""
+    return option(kind, help, panel=panel, parser=whole_number)
+
+
 def flag(name: str, help: str, *, panel: str | None = None) -> Any:
-    """An option without a value."""
+    """Return an option without a value."""
     return typer.Option(name, metavar="", help=help, rich_help_panel=panel)
 
 
-Files = Annotated[list[str], typer.Argument(metavar="FILE", show_default=False, hidden=True)]
-"""Hidden in the list of arguments, and described in the text of each command."""
+class Without(frozenset[str]):
+    """Options of a record that a command does not have: `Annotated[Record, Without({"name"})]`."""
 
-Columns = Annotated[list[str], option("COLUMN", "The column to count; repeat it for a cross table.", name="--column")]
+
+def from_records(command: Callable[..., None]) -> Callable[..., None]:
+    """Return a command as typer needs it, with one parameter for each option of its records of options."""
+    records = dict[str, Callable[..., Any]]()
+    options = dict[str, Parameter]()
+    for name, parameter in signature(command, eval_str=True).parameters.items():
+        kind, *notes = get_args(parameter.annotation) or [parameter.annotation]
+        if is_dataclass(kind):
+            records[name] = cast("Callable[..., Any]", kind)
+            (left_out,) = notes or [Without()]
+            inside = signature(records[name], eval_str=True).parameters
+            options |= {each: one for each, one in inside.items() if each not in left_out}
+        else:
+            options[name] = parameter.replace(kind=Parameter.KEYWORD_ONLY)
+
+    def called(**values: Any) -> None:
+        for name, record in records.items():
+            own = [each for each in signature(record).parameters if each in values]
+            values[name] = record(**{each: values.pop(each) for each in own})
+        command(**values)
+
+    called.__signature__ = Signature(list(options.values()))  # type: ignore[attr-defined]
+    called.__annotations__ = {name: one.annotation for name, one in options.items()}
+    return called
+
+
+Files = Annotated[list[str], argument("FILE")]
+File = Annotated[Path, argument("FILE")]
+
+Columns = Annotated[list[str], option("COLUMN", "The column to count; repeat it for a cross table.")]
 Epsilon = Annotated[float, option("NUMBER", "Privacy loss of the whole release.")]
 Delta = Annotated[float, option("NUMBER", "Probability of a larger privacy loss; much smaller than 1 / people.")]
 Beta = Annotated[float, option("NUMBER", "Failure probability of intervals and error bounds.")]
-Seed = Annotated[int, option("NUMBER", "Seed of the trials.", parser=whole_number)]
-
-User = Annotated[
-    str | None,
-    option("COLUMN", "The column that identifies people: one random row per person counts.", panel=ROWS),
-]
-ValuesPerPerson = Annotated[
-    int,
-    option("NUMBER", "The most values per person; needs --user.", panel=ROWS),
-]
-CountCapped = Annotated[
-    bool,
-    flag("--count-capped", "Also count the people who have more values; needs --user.", panel=ROWS),
-]
-DropMissing = Annotated[bool, flag("--drop-missing", "Ignore rows without a value.", panel=ROWS)]
-Domain = Annotated[
-    list[str] | None,
-    option(
-        "FILE|LIST",
-        "Public list of possible values: a,b,c; or a file, one per line, or a table with the column.",
-        panel=ROWS,
-    ),
-]
-Edges = Annotated[
-    list[str] | None,
-    option("EDGES", "Count numbers in intervals: 0,18,30,65 or 0:120:5 (from, to, step).", panel=ROWS),
-]
-By = Annotated[
-    list[str] | None,
-    option("PERIOD", "Count dates by hour, day, week, month or year; needs --from and --to.", panel=ROWS),
-]
-From = Annotated[list[str] | None, option("DATE", "Start of the first period.", name="--from", panel=ROWS)]
-To = Annotated[list[str] | None, option("DATE", "End of the last period, exclusive.", name="--to", panel=ROWS)]
-DateFormat = Annotated[
-    list[str] | None,
-    option("FORMAT", "Format of dates that are text, such as %m/%d/%Y; default: 2026-10-31.", panel=ROWS),
-]
-Where = Annotated[
-    str | None,
-    option("CONDITION", "Count only these rows, such as \"country = 'DE'\".", panel=ROWS),
-]
-Other = Annotated[bool, flag("--other", "Count values outside the domain together.", panel=ROWS)]
-Delimiter = Annotated[str | None, option("CHARACTER", "Delimiter of CSV files; default: comma.", panel=ROWS)]
-Encoding = Annotated[str | None, option("NAME", "Encoding of text files; default: UTF-8.", panel=ROWS)]
-Format = Annotated[
-    str | None,
-    option("NAME", "csv, tsv, jsonl, parquet or arrow; default: by file name, csv for -.", panel=ROWS),
-]
-
-FreeText = Annotated[
-    int | None,
-    option(
-        "BYTES",
-        "Any text of at most this length: find the texts that many people share.",
-        name="--free-text",
-        panel=TEXTS,
-        parser=whole_number,
-    ),
-]
-Alphabet = Annotated[
-    str | None,
-    option(
-        "NAME|CHARACTERS",
-        "Characters of the texts: letters, words, host, text, url, or the characters themselves; default: text.",
-        panel=TEXTS,
-    ),
-]
-Pieces = Annotated[
-    Path | None,
-    option(
-        "FILE",
-        "Public list of frequent pieces, one per line; the longest that fits is used. --alphabet adds characters.",
-        panel=TEXTS,
-    ),
-]
-Normalise = Annotated[
-    str | None,
-    option("STEPS", "Some of trim,lower,query,slash, or none; default: trim,lower.", panel=TEXTS),
-]
-Levels = Annotated[
-    int | None,
-    option(
-        "NUMBER",
-        "The most pieces of a text; default: enough for its length, or half as many with --pieces.",
-        panel=TEXTS,
-        parser=whole_number,
-    ),
-]
-Width = Annotated[
-    int | None,
-    option(
-        "NUMBER",
-        "Most characters of a piece; default: for the smallest detection limit.",
-        panel=TEXTS,
-        parser=whole_number,
-    ),
-]
-
-Trust = Annotated[
-    str,
-    option(
-        "shuffler|curator",
-        "curator: smaller error if you are trusted with the raw data; same guarantee.",
-        panel=PROTOCOL,
-    ),
-]
-ProtocolName = Annotated[
-    str | None,
-    option("NAME", "Default: the best of {advised}. `shuffledp protocols` lists all.", panel=PROTOCOL),
-]
-Estimator = Annotated[
-    str | None,
-    option(
-        "truncated|unbiased",
-        "truncated: no false positives; unbiased: shows all values, needs --domain.",
-        panel=PROTOCOL,
-    ),
-]
-
-Consistent = Annotated[
-    bool,
-    flag("--consistent", "Adjust estimates: not negative, and the right total.", panel=RESULT),
-]
-Quantiles = Annotated[
-    str | None,
-    option("SHARES", "Quantiles of ordered values: 0.25,0.5,0.75; needs --edges, --by or --domain.", panel=RESULT),
-]
+Seed = Annotated[int, integer("Seed of the trials.")]
 Ranges = Annotated[
     bool, flag("--ranges", "Count ranges of ordered values: distribution function and quantiles.", panel=RESULT)
 ]
 Top = Annotated[
-    int | None,
-    option(
-        "NUMBER",
-        "Number of the largest values to show; default: 15, or 62 of ordered values.",
-        panel=RESULT,
-        parser=whole_number,
-    ),
+    int | None, integer("Number of the largest values to show; default: 15, or 62 of ordered values.", panel=RESULT)
 ]
 Force = Annotated[bool, flag("--force", "Overwrite existing files.", panel=RESULT)]
 Block = Annotated[
@@ -204,29 +107,165 @@ Block = Annotated[
 Explain = Annotated[bool, flag("--explain", "Print the details too.", panel=RESULT)]
 Json = Annotated[bool, flag("--json", "Print the whole result as JSON.", panel=RESULT)]
 Figure = Annotated[Path | None, option("FILE", "Draw a figure: .svg, .png or .pdf.", panel=RESULT)]
+Master = Annotated[
+    str | None, option("ADDRESS", "Where Spark runs, such as local[4] or spark://host:7077.", panel=PLACE)
+]
+
+
+@dataclass(frozen=True, kw_only=True)
+class FileFormat:
+    """How files with data are read."""
+
+    delimiter: Annotated[str | None, option("CHARACTER", "Delimiter of CSV files; default: comma.", panel=ROWS)] = None
+    encoding: Annotated[str | None, option("NAME", "Encoding of text files; default: UTF-8.", panel=ROWS)] = None
+    format: Annotated[
+        str | None,
+        option("NAME", "csv, tsv, jsonl, parquet or arrow; default: by file name, csv for -.", panel=ROWS),
+    ] = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Rows:
+    """Which rows count for whom, and the possible values of each column."""
+
+    user: Annotated[
+        str | None,
+        option("COLUMN", "The column that identifies people: one random row per person counts.", panel=ROWS),
+    ] = None
+    values_per_person: Annotated[int, option("NUMBER", "The most values per person; needs --user.", panel=ROWS)] = 1
+    count_capped: Annotated[
+        bool, flag("--count-capped", "Also count the people who have more values; needs --user.", panel=ROWS)
+    ] = False
+    where: Annotated[
+        str | None, option("CONDITION", "Count only these rows, such as \"country = 'DE'\".", panel=ROWS)
+    ] = None
+    drop_missing: Annotated[bool, flag("--drop-missing", "Ignore rows without a value.", panel=ROWS)] = False
+    domain: Annotated[
+        list[str] | None,
+        option(
+            "FILE|LIST",
+            "Public list of possible values: a,b,c; or a file, one per line, or a table with the column.",
+            panel=ROWS,
+        ),
+    ] = None
+    edges: Annotated[
+        list[str] | None,
+        option("EDGES", "Count numbers in intervals: 0,18,30,65 or 0:120:5 (from, to, step).", panel=ROWS),
+    ] = None
+    by: Annotated[
+        list[str] | None,
+        option("PERIOD", "Count dates by hour, day, week, month or year; needs --from and --to.", panel=ROWS),
+    ] = None
+    start: Annotated[list[str] | None, option("DATE", "Start of the first period.", name="--from", panel=ROWS)] = None
+    stop: Annotated[list[str] | None, option("DATE", "End of the last period, exclusive.", name="--to", panel=ROWS)] = (
+        None
+    )
+    date_format: Annotated[
+        list[str] | None,
+        option("FORMAT", "Format of dates that are text, such as %m/%d/%Y; default: 2026-10-31.", panel=ROWS),
+    ] = None
+    other: Annotated[bool, flag("--other", "Count values outside the domain together.", panel=ROWS)] = False
+
+
+@dataclass(frozen=True, kw_only=True)
+class Texts:
+    """The code of free texts."""
+
+    free_text: Annotated[
+        int | None,
+        integer("Any text of at most this length: find the texts that many people share.", "BYTES", panel=TEXTS),
+    ] = None
+    alphabet: Annotated[
+        str | None,
+        option(
+            "NAME|CHARACTERS",
+            "Characters of the texts: letters, words, host, text, url, or the characters themselves; default: text.",
+            panel=TEXTS,
+        ),
+    ] = None
+    pieces: Annotated[
+        Path | None,
+        option(
+            "FILE",
+            "Public list of frequent pieces, one per line; the longest that fits is used. --alphabet adds characters.",
+            panel=TEXTS,
+        ),
+    ] = None
+    normalise: Annotated[
+        str | None,
+        option("STEPS", "Some of trim,lower,query,slash, or none; default: trim,lower.", panel=TEXTS),
+    ] = None
+    levels: Annotated[
+        int | None,
+        integer(
+            "The most pieces of a text; default: enough for its length, or half as many with --pieces.", panel=TEXTS
+        ),
+    ] = None
+    width: Annotated[
+        int | None, integer("Most characters of a piece; default: for the smallest detection limit.", panel=TEXTS)
+    ] = None
+
+    def choices(self) -> TextChoices | None:
+        """Return the choices of a code; None without --free-text."""
+        if self.free_text is None:
+            if given := [name for name, value in vars(self).items() if value is not None]:
+                raise ParameterError(f"{given[0]} must be given with --free-text, which has the length of the texts")
+            return None
+        from shuffledp.histogram.text_code import LONGEST_TEXT
+        from shuffledp.protocols.text_codes import NORMALISATION, TextChoices, parse_normalisation, read_pieces
+
+        if not 1 <= self.free_text <= LONGEST_TEXT:
+            raise ParameterError(f"--free-text must be 1 to {LONGEST_TEXT} bytes, got {self.free_text}")
+        steps = () if self.normalise == "none" else tuple((self.normalise or "").split(","))
+        return TextChoices(
+            longest=self.free_text,
+            alphabet=self.alphabet,
+            pieces=() if self.pieces is None else read_pieces(self.pieces),
+            normalisation=NORMALISATION if self.normalise is None else parse_normalisation(steps),
+            levels=self.levels,
+            width=self.width,
+        )
+
+
+@dataclass(frozen=True, kw_only=True)
+class Mechanism:
+    """Who is trusted, and which protocol and estimator."""
+
+    trust: Annotated[
+        str,
+        option(
+            "shuffler|curator",
+            "curator: smaller error if you are trusted with the raw data; same guarantee.",
+            panel=PROTOCOL,
+        ),
+    ] = "shuffler"
+    protocol: Annotated[
+        str | None,
+        option("NAME", "Default: the best of {advised}. `shuffledp protocols` lists all.", panel=PROTOCOL),
+    ] = None
+    estimator: Annotated[
+        str | None,
+        option(
+            "truncated|unbiased",
+            "truncated: no false positives; unbiased: shows all values, needs --domain.",
+            panel=PROTOCOL,
+        ),
+    ] = None
 
 
 def with_names(text: str) -> str:
     """Return a help text with the lists of names for its placeholders, which take a moment to load."""
-    return re.sub(r"\{(\w+)\}", lambda place: ", ".join(_NAMES[place[1]]()), text)
+    return re.sub(r"\{(\w+)\}", lambda place: ", ".join(_names(place[1])), text)
 
 
-def _advised() -> list[str]:
+def _names(kind: str) -> Iterable[str]:
+    if kind == "verified":
+        from shuffledp.paper.protocol_checks import NAMES
+
+        return NAMES
     from shuffledp.protocols.catalogue import CATALOGUE
 
     return [name for name, entry in CATALOGUE.items() if entry.advised]
-
-
-def _verified() -> list[str]:
-    from shuffledp.paper.protocol_checks import NAMES
-
-    return list(NAMES)
-
-
-_NAMES: dict[str, Callable[[], list[str]]] = {
-    "advised": _advised,
-    "verified": _verified,
-}
 
 
 def parse_whole(text: str, *, name: str) -> int:
@@ -250,8 +289,10 @@ def parse_wholes(text: str, *, name: str) -> list[int]:
     return [parse_whole(part, name=name) for part in parts]
 
 
-def parse_pair(name: str, text: str) -> tuple[float, float]:
+def parse_pair(name: str, text: str | None) -> tuple[float, float] | None:
     """Parse an epsilon and a delta, separated by a comma; their range is checked by the library."""
+    if text is None:
+        return None
     try:
         epsilon, delta = (float(part) for part in text.split(","))
     except ValueError:
@@ -296,11 +337,11 @@ _UNITS = {"s": 1, "min": 60, "h": 3600, "d": 86_400, "w": 7 * 86_400}
 _LENGTH = re.compile(r"([1-9][0-9]{0,8})(s|min|h|d|w)")
 
 
-def length_of(text: str, *, name: str) -> timedelta:
+def seconds_of(text: str, *, name: str) -> int:
     """Parse a length of time such as 30d, 12h, 45min, 90s or 2w."""
     if (found := _length(text)) is None:
         raise ParameterError(f"{name} must be a length of time such as 30d, 12h, 45min or 90s, got {shortened(text)}")
-    return found
+    return int(found.total_seconds())
 
 
 def moment_of(text: str, *, name: str, after: datetime) -> datetime:
@@ -332,37 +373,6 @@ def lines_of(path: Path, what: str = "") -> Iterator[str]:
         raise DataError(f"cannot read {what}{path}: {reason}") from None
 
 
-def text_choices(
-    free_text: int | None,
-    *,
-    alphabet: str | None = None,
-    pieces: Path | None = None,
-    normalise: str | None = None,
-    levels: int | None = None,
-    width: int | None = None,
-) -> TextChoices | None:
-    """The choices of a code for texts; None without --free-text."""
-    more = {"alphabet": alphabet, "pieces": pieces, "normalise": normalise, "levels": levels, "width": width}
-    if free_text is None:
-        if given := [name for name, value in more.items() if value is not None]:
-            raise ParameterError(f"{given[0]} must be given with --free-text, which has the length of the texts")
-        return None
-    from shuffledp.histogram.text_code import LONGEST_TEXT
-    from shuffledp.protocols.text_codes import NORMALISATION, TextChoices, parse_normalisation, read_pieces
-
-    if not 1 <= free_text <= LONGEST_TEXT:
-        raise ParameterError(f"--free-text must be 1 to {LONGEST_TEXT} bytes, got {free_text}")
-    steps = () if normalise == "none" else tuple((normalise or "").split(","))
-    return TextChoices(
-        longest=free_text,
-        alphabet=alphabet,
-        pieces=() if pieces is None else read_pieces(pieces),
-        normalisation=NORMALISATION if normalise is None else parse_normalisation(steps),
-        levels=levels,
-        width=width,
-    )
-
-
 def refuse_link(file: Path | None, name: str, what: str) -> None:
     """Refuse a link in place of the file of an option, without showing it: it is a secret."""
     if file is not None and re.search(r"^https?:/|#token=", str(file), flags=re.IGNORECASE):
@@ -380,6 +390,15 @@ def keep_existing(paths: Iterable[Path], *, force: bool) -> None:
     if existing := [str(path) for path in paths if path.exists() and not force]:
         they = "exists" if len(existing) == 1 else "exist"
         raise ParameterError(f"{' and '.join(existing)} already {they}: use another name, or --force to overwrite")
+
+
+def check_outputs(paths: Sequence[Path], inputs: Sequence[Path], *, check: Callable[[Path], None], force: bool) -> None:
+    """Refuse files of a result that could not be written, before anything is released; `check` knows the formats."""
+    for path in paths:
+        check(path)
+        refuse_same(path, inputs, "an output")
+    refuse_repeated(paths)
+    keep_existing(paths, force=force)
 
 
 def refuse_repeated(paths: Iterable[Path]) -> None:

@@ -1,4 +1,4 @@
-"""Print results on stdout, as tables, sentences or JSON, and notes on stderr.
+"""Print results on stdout, as tables, sentences or JSON; notes and progress on stderr.
 
 Tables fit the terminal, or COLUMNS if it is set. Nothing is left out in a pipe or a file.
 """
@@ -8,16 +8,19 @@ from __future__ import annotations
 import math
 import os
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
+import threading
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, TypeVar
+from types import TracebackType
+from typing import Any, Self, TextIO, TypeVar
 
 from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.measure import Measurement
 from rich.padding import Padding
-from rich.table import Table
+from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeElapsedColumn
+from rich.table import Column, Table
 from rich.text import Text
 
 from shuffledp.errors import BrokenPromiseError, DataError, ParameterError, ShuffledpError, TaskError, UnreachableError
@@ -49,21 +52,29 @@ def width() -> float:
     return Screen().width if has_edge() else math.inf
 
 
-def new_table(**more: Any) -> Table:
+def new_table(*columns: str | Column, **more: Any) -> Table:
     """Return an empty table with a line under its head."""
-    return Table(box=SIMPLE_HEAD, **more)
+    return Table(*columns, box=SIMPLE_HEAD, **more)
+
+
+def numbers(*names: str, **more: Any) -> list[Column]:
+    """Return columns for numbers."""
+    return [Column(name, justify="right", **more) for name in names]
 
 
 def natural_width(table: Table) -> int:
     """Return the width of a table without wrapping."""
-    console = Screen(width=_UNLIMITED)
-    return Measurement.get(console, console.options, table).maximum
+    return _measured(table).maximum
 
 
 def least_width(table: Table) -> int:
     """Return the width of a table with all cells wrapped."""
+    return _measured(table).minimum
+
+
+def _measured(table: Table) -> Measurement:
     console = Screen(width=_UNLIMITED)
-    return Measurement.get(console, console.options, table).minimum
+    return Measurement.get(console, console.options, table)
 
 
 def print_table(table: Table) -> None:
@@ -104,10 +115,20 @@ def print_title(text: str) -> None:
 
 def print_sentence(text: str | Text) -> None:
     """Print a sentence, wrapped between words on a terminal."""
+    _for_reading().print(text, soft_wrap=not has_edge(), highlight=False, markup=False)
+
+
+def _for_reading() -> Screen:
     console = Screen()
     if has_edge():
         console.width = min(console.width, _READABLE_WIDTH)
-    console.print(text, soft_wrap=not has_edge(), highlight=False, markup=False)
+    return console
+
+
+def print_sentences(texts: Iterable[str]) -> None:
+    """Print sentences, each on a line of its own."""
+    for text in texts:
+        print_sentence(text)
 
 
 def print_paragraphs(parts: Mapping[str, str]) -> None:
@@ -117,18 +138,24 @@ def print_paragraphs(parts: Mapping[str, str]) -> None:
         print_sentence(Text.assemble((f"{title}: ", "bold"), body))
 
 
+def print_details(paragraphs: Callable[[], Mapping[str, str]], *, explain: bool) -> None:
+    """Print the paragraphs of --explain, or a line that names this option."""
+    if explain:
+        print_paragraphs(paragraphs())
+    else:
+        print_sentence("Details: --explain")
+
+
 def print_facts(facts: Mapping[str, str]) -> None:
     """Print facts by title, with the texts aligned."""
     room = max(map(len, facts)) + 2
     for title, text in facts.items():
         if has_edge():
-            console = Screen()
-            console.width = min(console.width, _READABLE_WIDTH)
             grid = Table.grid()
             grid.add_column(width=room, no_wrap=True)
             grid.add_column(overflow="fold")
             grid.add_row(Text(f"{title}:", style="bold"), Text(text))
-            console.print(grid, highlight=False)
+            _for_reading().print(grid, highlight=False)
         else:
             print_sentence(f"{title + ':':<{room}}{text}")
 
@@ -136,9 +163,7 @@ def print_facts(facts: Mapping[str, str]) -> None:
 def print_indented(text: str) -> None:
     """Print a sentence below a table, aligned with its first column."""
     if has_edge():
-        console = Screen()
-        console.width = min(console.width, _READABLE_WIDTH)
-        console.print(Padding(Text(text), (0, 0, 0, 2)), highlight=False)
+        _for_reading().print(Padding(Text(text), (0, 0, 0, 2)), highlight=False)
     else:
         print_sentence(f"  {text}")
 
@@ -179,3 +204,87 @@ def failures_in_json(asked: bool, **fields: Any) -> Iterator[None]:
             detail = "; ".join([str(error), *getattr(error, "__notes__", [])])
             print_json({**fields, "reason": str(getattr(error, "reason", None) or kind), "detail": detail})
         raise
+
+
+_MOMENT = 1.0
+
+
+def _terminal() -> TextIO | None:
+    """Return a copy of stderr, which stays open if the original is redirected; None if it is not a terminal."""
+    if sys.stderr is None or not sys.stderr.isatty():
+        return None
+    return os.fdopen(os.dup(sys.stderr.fileno()), "w")
+
+
+class ProgressBar:
+    """Shows one bar per kind of work; call it with a name and the share that is done."""
+
+    def __init__(self) -> None:
+        self._file = _terminal()
+        self._shares: dict[str, float] = {}
+        self._bars: Progress | None = None
+        self._tasks: dict[str, TaskID] = {}
+        self._lock = threading.Lock()
+        self._timer = threading.Timer(_MOMENT, self._begin)  # work that reports no progress gets a bar too
+        self._timer.daemon = True
+
+    def __call__(self, what: str, share: float) -> None:
+        """Move the bar of this kind of work."""
+        with self._lock:
+            self._shares[what] = share
+            self._draw()
+
+    def _begin(self) -> None:
+        with self._lock:
+            if self._file is None or self._file.closed:
+                return
+            self._bars = Progress(
+                TextColumn("{task.description}"),
+                BarColumn(),
+                TextColumn("{task.percentage:>3.0f} %"),
+                TimeElapsedColumn(),
+                console=Console(file=self._file, force_terminal=True),
+                transient=True,
+            )
+            self._bars.start()
+            self._draw()
+
+    def _draw(self) -> None:
+        if self._bars is None:
+            return
+        for what, share in self._shares.items():
+            if what not in self._tasks:
+                if share == 1.0:  # done before the bars were shown
+                    continue
+                self._tasks[what] = self._bars.add_task(what, total=1.0)
+            # an indeterminate bar while the share is 0
+            self._bars.update(self._tasks[what], completed=share, total=1.0 if share else None)
+
+    def __enter__(self) -> Self:
+        if self._file is not None:
+            self._timer.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._timer.cancel()
+        with self._lock:
+            if self._bars is not None:
+                self._bars.stop()
+            if self._file is not None:
+                self._file.close()
+
+
+@contextmanager
+def quiet_start() -> Iterator[None]:
+    """Silence stderr while the Java virtual machine starts, which would keep writing notes and data to it."""
+    sys.stderr.flush()
+    ours = os.dup(2)
+    try:
+        with open(os.devnull, "wb") as nowhere:  # noqa: PTH123  (/dev/null)
+            os.dup2(nowhere.fileno(), 2)
+        yield
+    finally:
+        os.dup2(ours, 2)
+        os.close(ours)

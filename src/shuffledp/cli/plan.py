@@ -1,28 +1,36 @@
-"""`shuffledp plan`: the error and cost of each protocol, without data."""
+"""`shuffledp plan`: the error and cost of each protocol, without data; and `shuffledp protocols`, their list."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from functools import partial
 from typing import TYPE_CHECKING, Annotated, Any
 
+from rich.table import Column
+
 from shuffledp.cli import options as given
-from shuffledp.cli.options import flag, option, parse_whole, whole_number
+from shuffledp.cli.options import flag, integer, option, parse_whole
 from shuffledp.cli.output import (
+    ProgressBar,
     new_table,
     note_written,
+    print_details,
     print_in_parts,
     print_indented,
     print_json,
     print_note,
-    print_paragraphs,
     print_sentence,
+    print_sentences,
     print_title,
+    print_whole,
 )
 from shuffledp.errors import ParameterError
+from shuffledp.explain.figures import check_figure
 from shuffledp.formatting import at_most, counted, magnitude, privacy_figure, share_at_most
 from shuffledp.jsonable import plain
+from shuffledp.validation import one_of, values_each
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -31,25 +39,22 @@ if TYPE_CHECKING:
     from shuffledp.release.plan import Plan
     from shuffledp.release.plan_rows import PlanRow
 
-EXAMPLE = "shuffledp plan --users 1e6 --bins 100000 --epsilon 1 --delta 1e-6"
 _ANYTHING = "any"
 
 
 def plan(
-    users: Annotated[int, option("NUMBER", "Number of people: 1000000, 1e6 or 2^20.", parser=whole_number)],
+    users: Annotated[int, integer("Number of people: 1000000, 1e6 or 2^20.")],
     bins: Annotated[
         str, option("NUMBER|any", "Number of possible values: 100000, 1e6, 2^64; any, as in run without a domain.")
     ],
     epsilon: given.Epsilon,
     delta: given.Delta,
     beta: given.Beta = 0.05,
-    honest_users: Annotated[
-        int | None, option("NUMBER", "Number of people who follow the protocol; default: all.", parser=whole_number)
-    ] = None,
+    honest_users: Annotated[int | None, integer("Number of people who follow the protocol; default: all.")] = None,
     target_error: Annotated[
         float | None, option("NUMBER", "Print the epsilon and the people needed for this largest error, in people.")
     ] = None,
-    values_per_person: Annotated[int, option("NUMBER", "The most values per person.", parser=whole_number)] = 1,
+    values_per_person: Annotated[int, integer("The most values per person.")] = 1,
     held: Annotated[
         bool, flag("--held", "Plan for local data: nobody sends messages. Shows the central model too.")
     ] = False,
@@ -61,44 +66,32 @@ def plan(
     earlier: Annotated[bool, flag("--earlier", "Add earlier protocols of the shuffled model; slower.")] = False,
     rounds: Annotated[
         int | None,
-        option(
-            "NUMBER",
-            "Rounds of the same question, such as 52 weeks: epsilon and delta are of all rounds together.",
-            parser=whole_number,
-        ),
+        integer("Rounds of the same question, such as 52 weeks: epsilon and delta are of all rounds together."),
     ] = None,
     explain: given.Explain = False,
     json: given.Json = False,
 ) -> None:
     """Predict error and messages of every protocol, without data."""
-    from shuffledp.cli.progress import ProgressBar
-    from shuffledp.explain.figures import check_figure
+    from shuffledp.accounting.rounds import rounds_of
     from shuffledp.explain.plan import problem, reasons, warnings
     from shuffledp.explain.plots import draw_trade_off
     from shuffledp.release.compare import trade_off
     from shuffledp.release.plan import plan as planned
     from shuffledp.release.plan_rows import PRACTICAL_MESSAGES
-    from shuffledp.validation import values_each
 
+    more = {"--target-error": target_error is not None, "--figure": figure is not None, "--earlier": earlier}
     if rounds is not None:
-        _check_rounds(rounds, {"--ranges": ranges, "--target-error": target_error is not None, "--held": held,
-                               "--figure": figure is not None, "--earlier": earlier})  # fmt: skip
+        rounds_of(rounds)
+        _refuse("--rounds plans a series that people answer", {"--ranges": ranges, "--held": held, **more})
+    practical = PRACTICAL_MESSAGES if max_messages is None else max_messages
     if ranges:
-        useless = {
-            "--values-per-person": values_per_person != 1,
-            "--target-error": target_error is not None,
-            "--figure": figure is not None,
-            "--earlier": earlier,
-        }
-        if unused := [name for name, is_given in useless.items() if is_given]:
-            raise ParameterError(
-                f"--ranges counts one value per person with a protocol of its own: leave out {' and '.join(unused)}"
-            )
+        own = {"--values-per-person": values_per_person != 1, **more}
+        _refuse("--ranges counts one value per person with a protocol of its own", own)
         _check_messages(max_messages, own=1, held=held)
         _plan_ranges(
             bins=bins,
             beta=beta,
-            most=PRACTICAL_MESSAGES if max_messages is None else max_messages,
+            most=practical,
             held=held,
             json=json,
             users=users,
@@ -121,7 +114,7 @@ def plan(
             beta=beta,
             honest_users=honest_users,
             values_per_person=values_per_person,
-            practical_messages=PRACTICAL_MESSAGES if max_messages is None else max_messages,
+            practical_messages=practical,
             earlier=earlier,
             rounds=1 if rounds is None else rounds,
             progress=progress,
@@ -141,21 +134,17 @@ def plan(
         print_json({**plain(answer), **rows, **reasons(answer), "warnings": cautions, **wishes})
     else:
         _show(answer, held=held)
-        for line in (*_needed(needs), *_fitting(budget, max_messages)):
-            print_sentence(line)
+        print_sentences([*_needed(needs), *_fitting(budget, max_messages)])
         _close(answer, held=held, explain=explain)
     if figure is not None and drawn is not None:
         draw_trade_off(drawn, figure)
         note_written(figure)
 
 
-def _check_rounds(rounds: int, useless: dict[str, bool]) -> None:
-    """Refuse a wrong number of rounds, and options that do not apply to them."""
-    from shuffledp.accounting.rounds import rounds_of
-
-    rounds_of(rounds)
-    if unused := [name for name, is_given in useless.items() if is_given]:
-        raise ParameterError(f"--rounds plans a series that people answer: leave out {' and '.join(unused)}")
+def _refuse(why: str, options: dict[str, bool]) -> None:
+    """Refuse those of the options that are given."""
+    if unused := [name for name, is_given in options.items() if is_given]:
+        raise ParameterError(f"{why}: leave out {' and '.join(unused)}")
 
 
 def _check_messages(max_messages: float | None, *, own: int, held: bool) -> None:
@@ -169,7 +158,6 @@ def _check_messages(max_messages: float | None, *, own: int, held: bool) -> None
 
 def _plan_ranges(*, bins: str, beta: float, most: float, held: bool, json: bool, **asked: Any) -> None:
     """Plan the distribution function instead of single values."""
-    from shuffledp.cli.progress import ProgressBar
     from shuffledp.cli.release_output import show_range_plan
     from shuffledp.explain.plan import range_problem, range_recommendation, warnings
     from shuffledp.protocols.target import Target
@@ -188,8 +176,7 @@ def _plan_ranges(*, bins: str, beta: float, most: float, held: bool, json: bool,
         ranges = [{**plain(row), "problem": range_problem(row)} for row in rows]
         print_json({**plain(target), "beta": beta, "ranges": ranges, "advice": advice, "warnings": cautions})
         return
-    for line in advice:
-        print_sentence(line)
+    print_sentences(advice)
     show_range_plan(rows, users=target.users, beta=beta, held=held)
 
 
@@ -203,24 +190,24 @@ def _needs(answer: Plan, target: float, progress: Progress) -> list[dict[str, An
         "beta": answer.beta,
         "values_per_person": answer.values_per_person,
     }
-    honest_share = answer.honest_users / answer.users
     found, rows = [], _answerable(answer)
     for done, row in enumerate(rows):
         progress("inverting", done / len(rows))
-        questions: dict[str, Callable[[str], float]] = {
-            "epsilon": partial(
-                epsilon_needed, error=target, users=answer.users, honest_users=answer.honest_users, **same
-            ),
-            "users_for_this_share": partial(
-                users_needed, share=target / answer.users, epsilon=answer.epsilon, honest_share=honest_share, **same
-            ),
-        }
         need: dict[str, Any] = {"name": row.name, "title": row.title, "met": row.simultaneous <= target}
-        for name, ask in questions.items():
-            try:
-                need[name] = None if need["met"] else ask(row.name)
-            except ParameterError:
-                need[name] = None
+        need |= {"epsilon": None, "users_for_this_share": None}
+        if not need["met"]:
+            with suppress(ParameterError):
+                need["epsilon"] = epsilon_needed(
+                    row.name, error=target, users=answer.users, honest_users=answer.honest_users, **same
+                )
+            with suppress(ParameterError):
+                need["users_for_this_share"] = users_needed(
+                    row.name,
+                    share=target / answer.users,
+                    epsilon=answer.epsilon,
+                    honest_share=answer.honest_users / answer.users,
+                    **same,
+                )
         found.append(need)
     return found
 
@@ -232,7 +219,8 @@ def _most_bins(answer: Plan, messages: float) -> dict[str, int]:
     found = {}
     for row in _answerable(answer):
         if not row.problem:
-            try:
+            found[row.title] = 0
+            with suppress(ParameterError):
                 found[row.title] = most_bins(
                     row.name,
                     messages=messages,
@@ -242,8 +230,6 @@ def _most_bins(answer: Plan, messages: float) -> dict[str, int]:
                     honest_users=answer.honest_users,
                     values_per_person=answer.values_per_person,
                 )
-            except ParameterError:
-                found[row.title] = 0
     return found
 
 
@@ -257,19 +243,16 @@ def _answerable(answer: Plan) -> list[PlanRow]:
 
 
 def _show(answer: Plan, *, held: bool) -> None:
-    """Print the question, the recommendation and the table."""
     from shuffledp.explain.plan import headline, recommendation, round_facts
 
     print_title(headline(answer))
-    for line in (*recommendation(answer, held=held), *round_facts(answer)):
-        print_sentence(line)
+    print_sentences([*recommendation(answer, held=held), *round_facts(answer)])
     print_in_parts(partial(_table, answer, held=held), (*answer.rows, *answer.curator) if held else answer.rows)
     beta = share_at_most(answer.beta, digits=3)
     print_indented(f"errors in people, each exceeded with probability at most {beta}")
 
 
 def _needed(needs: list[dict[str, Any]]) -> Iterator[str]:
-    """Yield what each protocol needs for the error of --target-error."""
     for need in needs:
         epsilon = (
             "no epsilon up to 10 suffices"
@@ -282,7 +265,6 @@ def _needed(needs: list[dict[str, Any]]) -> Iterator[str]:
 
 
 def _fitting(budget: dict[str, int], max_messages: float | None) -> Iterator[str]:
-    """Yield the number of values that fits each protocol with --max-messages."""
     from shuffledp.explain.plan import messages
 
     for title, most in budget.items():
@@ -291,7 +273,6 @@ def _fitting(budget: dict[str, int], max_messages: float | None) -> Iterator[str
 
 
 def _close(answer: Plan, *, held: bool, explain: bool) -> None:
-    """Print the paragraphs of --explain, or the tips."""
     from shuffledp.explain.plan import details
 
     if answer.curator_error is not None:
@@ -301,14 +282,10 @@ def _close(answer: Plan, *, held: bool, explain: bool) -> None:
             "Tip: if you are trusted with the raw data, `run --trust curator` gives the same guarantee with a smaller "
             f"error ({smaller} people)."
         )
-    if explain:
-        print_paragraphs(details(answer, held=held))
-    else:
-        print_sentence("Details: --explain")
+    print_details(lambda: details(answer, held=held), explain=explain)
 
 
 def _table(answer: Plan, rows: Sequence[PlanRow], *, held: bool) -> Table:
-    """Return a table with a column for each protocol."""
     table = new_table(padding=(0, 1, 0, 0))
     table.add_column("", no_wrap=True)
     best = [answer.recommended_for_held_data, answer.recommended_for_curator if held else answer.recommended]
@@ -327,7 +304,6 @@ def _table(answer: Plan, rows: Sequence[PlanRow], *, held: bool) -> Table:
 
 
 def _sendable(answer: Plan) -> bool:
-    """Return whether the messages of any protocol are finite."""
     return any(math.isfinite(row.messages) for row in answer.rows if not row.problem)
 
 
@@ -374,3 +350,38 @@ def _bound(number: float) -> str:
 def _messages(number: float) -> str:
     """Format an expected number, which may be too large for a float."""
     return magnitude(number, infinite="over 1e+308")
+
+
+_LISTED_FIELDS = ("title", "summary", "model", "estimator", "advised")
+_USED_BY = {"shuffled": "run and plan", "local": "compare", "central": "run --trust curator, and compare"}
+
+
+def protocols(
+    model: Annotated[str | None, option("NAME", "shuffled, local or central; default: all.")] = None,
+    json: given.Json = False,
+) -> None:
+    """List every protocol by name."""
+    from shuffledp.explain.research import MODELS
+    from shuffledp.protocols.catalogue import CATALOGUE
+
+    chosen = list(MODELS) if model is None else [one_of("model", model, MODELS)]
+    entries = {name: entry for name, entry in CATALOGUE.items() if entry.model in chosen}
+    if json:
+        print_json(
+            [
+                {"name": name, **{field: getattr(entry, field) for field in _LISTED_FIELDS}}
+                for name, entry in entries.items()
+            ]
+        )
+        return
+    for kind in chosen:
+        table = new_table(Column("name", no_wrap=True), "description")
+        known = [(name, entry) for name, entry in entries.items() if entry.model == kind]
+        for name, entry in sorted(known, key=lambda item: not item[1].advised):
+            table.add_row(name, f"{entry.title}: {entry.summary}" if entry.summary else entry.title,
+                          style="bold" if entry.advised else None)  # fmt: skip
+        print_title(f"{MODELS[kind]} For {_USED_BY[kind]}.")
+        print_whole(table)
+    advised = [name for name, entry in entries.items() if entry.advised]
+    if advised:
+        print_sentence(f"Default of run: the best of {', '.join(advised)}.")

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from rich.table import Table
+from rich.table import Column, Table
 from rich.text import Text
 
 from shuffledp.cli.output import (
@@ -21,10 +21,12 @@ from shuffledp.cli.output import (
     natural_width,
     new_table,
     note_written,
+    numbers,
     print_indented,
     print_note,
     print_paragraphs,
     print_sentence,
+    print_sentences,
     print_title,
     print_whole,
     width,
@@ -49,7 +51,7 @@ from shuffledp.explain.release import (
     values_shown,
     warning_sentences,
 )
-from shuffledp.explain.series import Series, is_condensed, series_of, text_series
+from shuffledp.explain.series import is_condensed, series_of, text_series
 from shuffledp.formatting import at_most, confidence, counted, percent_at_most, shown
 from shuffledp.histogram.cross_table import CrossTable, cross_table
 from shuffledp.histogram.estimate import Estimate, Row, values_among
@@ -84,11 +86,14 @@ def two_way(estimate: Estimate, *, column: str) -> Table | None:
     table = cross_table(estimate, most_rows=MOST_ROWS + 1, most_columns=MOST_COLUMNS + 1)
     if len(table.rows) > MOST_ROWS or len(table.columns) > MOST_COLUMNS:
         return None
-    found = Table(caption=_about_totals(estimate, table), caption_justify="left")
-    found.add_column(Text(shown(column, width=24)), overflow="fold")
     sure = f"{confidence(estimate.beta)} interval"
-    for name in (*table.columns, "total", sure):
-        found.add_column(Text(shown(name, width=16)), justify="right", overflow="fold")
+    names = (shown(name, width=16) for name in (*table.columns, "total", sure))
+    found = Table(
+        Column(Text(shown(column, width=24)), overflow="fold"),
+        *(Column(Text(name), justify="right", overflow="fold") for name in names),
+        caption=_about_totals(estimate, table),
+        caption_justify="left",
+    )
     for name, counts, total in zip(table.rows, table.counts.tolist(), table.row_sums, strict=True):
         cells = ["-" if np.isnan(count) else people(count) for count in counts]
         found.add_row(Text(shown(name, width=24)), *cells, people(total.count), interval(total))
@@ -117,10 +122,8 @@ def parse_shares(text: str) -> tuple[float, ...]:
 
 def show_quantiles(estimate: OrderedEstimate) -> None:
     """Print a table of the requested quantiles with their intervals."""
-    table = new_table()
-    table.add_column("share of people")
-    for name in ("have at most", f"{confidence(estimate.beta)} interval"):
-        table.add_column(name, justify="right", overflow="fold")
+    interval_name = f"{confidence(estimate.beta)} interval"
+    table = new_table("share of people", *numbers("have at most", interval_name, overflow="fold"))
     for share, value, bounds in quantile_rows(estimate):
         table.add_row(share, Text(value), Text(bounds))
     print_whole(table)
@@ -138,11 +141,8 @@ def show_range_plan(rows: Sequence[RangeRow], *, users: int, beta: float, held: 
 
     everybody = counted(users, "person", things="people")
     print_title(f"Error of the distribution function of {everybody}, with {confidence(beta)} confidence")
-    table = new_table()
-    table.add_column("protocol")
     names = ["error in people", "of all people", "levels", "branching", *([] if held else ["messages per person"])]
-    for name in names:
-        table.add_column(name, justify="right")
+    table = new_table("protocol", *numbers(*names))
     for row in rows:
         if row.error is None:
             table.add_row(row.title, range_problem(row), *[""] * (len(names) - 1))
@@ -163,15 +163,13 @@ _MAGNIFIED = 10  # on a linear scale the smallest values would have no bars besi
 def publish(
     release: Release,
     *,
-    out: Iterable[Path],
-    top: int | None,
-    as_json: bool,
-    explain: bool | None = None,
+    out: Iterable[Path] = (),
+    top: int | None = None,
+    as_json: bool = False,
+    explain: bool = False,
     more: Mapping[str, Any] | None = None,
 ) -> None:
-    """Write a release to files and print it, with all paragraphs if `explain`; None for commands without that flag.
-
-    `more` is added to the JSON that is printed.
+    """Write a release to files and print it, with all paragraphs if `explain`; `more` is added to the printed JSON.
 
     A release cannot be repeated, so it is printed even if a file cannot be written or writing is interrupted.
     """
@@ -213,7 +211,7 @@ def _save(release: Release, out: Iterable[Path]) -> tuple[list[Path], BaseExcept
     return written, failure
 
 
-def _show(release: Release, *, top: int | None, explain: bool | None) -> None:
+def _show(release: Release, *, top: int | None, explain: bool) -> None:
     estimate = release.estimate
     everybody = counted(estimate.people, "person", things="people")
     print_title(f"{title(release)} of {everybody}: {values_shown(estimate)} shown")
@@ -230,12 +228,10 @@ def _show(release: Release, *, top: int | None, explain: bool | None) -> None:
         print_sentence(nothing_shown(estimate))
     show_two_way(estimate, column=release.column)
     if release.evaluation is not None:
-        print_sentence(_comparison(release))
+        warning = ("NOT PRIVATE, do not publish:", "bold red")
+        print_sentence(Text.assemble(warning, f" {evaluation_sentence(release.evaluation)}"))
     *first, protocol = lines(release)
-    if explain is False:
-        protocol += " Details: --explain"
-    for line in (*first, *_tip(release), protocol):
-        print_sentence(line)
+    print_sentences([*first, *_tip(release), protocol if explain else f"{protocol} Details: --explain"])
     if explain:
         print_paragraphs({title: text for title, text in paragraphs(release).items() if title != "Tip"})
 
@@ -255,17 +251,12 @@ _FRAME = 3  # what one more column takes beside its content
 
 
 def _show_series(estimate: Estimate) -> None:
-    """Print all ordered values as columns from left to right."""
     series = series_of(estimate, most=int(min(_MOST_COLUMNS, max(20, width() - _AXIS))))
     if series is not None:
         blocks = {} if Screen().encoding.startswith("utf") else {"blocks": " .:#"}
-        for line in text_series(series, **blocks).splitlines():
-            print_sentence(line)
-        print_sentence(f"all {estimate.values_shown:,} values in order{_averaged(series)}")
-
-
-def _averaged(series: Series) -> str:
-    return f"; a column is the average of up to {series.averaged}" if series.averaged > 1 else ""
+        print_sentences(text_series(series, **blocks).splitlines())
+        averaged = f"; a column is the average of up to {series.averaged}" if series.averaged > 1 else ""
+        print_sentence(f"all {estimate.values_shown:,} values in order{averaged}")
 
 
 _MOST_COLUMNS = 100
@@ -309,19 +300,25 @@ class _Lines:
     def drawn(self, bar: int) -> Table:
         """The table with bars of at most this length; without bars for 0."""
         rows, release = self._rows, self._release
-        table = Table(caption=self._caption(bars=bar > 0), caption_justify="left")
-        table.add_column(Text(shown(release.column)), overflow="fold")
-        sure = f"{confidence(release.estimate.beta)} interval"
         shares = [] if release.estimate.passing is None else ["share of those who pass"]
-        for name in ("estimate", sure, *(name for name, _ in self._truth), *shares):
-            table.add_column(name, justify="right")
-        if bar:
-            table.add_column("")
+        names = [
+            "estimate",
+            f"{confidence(release.estimate.beta)} interval",
+            *(name for name, _ in self._truth),
+            *shares,
+        ]
+        table = Table(
+            Column(Text(shown(release.column)), overflow="fold"),
+            *numbers(*names),
+            *([""] if bar else []),
+            caption=self._caption(bars=bar > 0),
+            caption_justify="left",
+        )
         for row in rows[: self._kept]:
             self._add(table, row, bar)
         if self._kept < len(rows):
             table.add_section()
-            blank = [""] * (2 + len(self._truth) + len(shares))
+            blank = [""] * len(names)
             hidden = len(rows) - self._smallest - self._kept
             table.add_row(f"... {hidden:,} more ...", *blank, *([self._about_smallest(bar)] if bar else []))
             table.add_section()
@@ -364,12 +361,6 @@ def _true_counts(release: Release) -> Iterator[tuple[str, dict[Any, int]]]:
         yield "capped", dict(zip(labels, found.true_counts.tolist(), strict=True))
     true = found if found.uncapped is None else found.uncapped
     yield "true", dict(zip(labels, true.true_counts.tolist(), strict=True))
-
-
-def _comparison(release: Release) -> Text:
-    """The comparison with the true counts, if it was requested."""
-    assert release.evaluation is not None
-    return Text.assemble(("NOT PRIVATE, do not publish:", "bold red"), f" {evaluation_sentence(release.evaluation)}")
 
 
 def command_of(asked: Mapping[str, Any]) -> str | None:

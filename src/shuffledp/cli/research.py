@@ -1,90 +1,60 @@
-"""Research commands about protocols: protocols, amplify, compare and verify."""
+"""Research commands: amplify, compare, separate and verify."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+from rich.table import Column
 
+from shuffledp.atomic_file import check_folder, write_whole
 from shuffledp.cli import options as given
-from shuffledp.cli.options import RESULT, option, parse_wholes, whole_number
+from shuffledp.cli.options import (
+    RESULT,
+    flag,
+    integer,
+    option,
+    parse_whole,
+    parse_wholes,
+)
 from shuffledp.cli.output import (
+    ProgressBar,
     least_width,
     new_table,
     note_written,
+    numbers,
+    print_in_parts,
     print_indented,
     print_json,
     print_sentence,
+    print_sentences,
     print_table,
     print_title,
     print_whole,
     width,
 )
 from shuffledp.errors import ParameterError
+from shuffledp.explain.figures import check_figure
 from shuffledp.formatting import counted, epsilon_delta, privacy_figure, share_at_least
+from shuffledp.validation import one_of, target_delta
 
 if TYPE_CHECKING:
     from rich.table import Table
 
     from shuffledp.histogram.tally import Tally
+    from shuffledp.paper.separation import Separation
     from shuffledp.paper.statements import Statement
     from shuffledp.release.compare import Measurement
 
-
-PROTOCOLS_EXAMPLE = "shuffledp protocols --model shuffled"
-_USED_BY = {"shuffled": "run and plan", "local": "compare", "central": "run --trust curator, and compare"}
-
-
-def protocols(
-    model: Annotated[str | None, option("NAME", "shuffled, local or central; default: all.")] = None,
-    json: given.Json = False,
-) -> None:
-    """List every protocol by name."""
-    from shuffledp.explain.research import MODELS
-    from shuffledp.protocols.catalogue import CATALOGUE
-    from shuffledp.validation import one_of
-
-    chosen = list(MODELS) if model is None else [one_of("model", model, MODELS)]
-    entries = {name: entry for name, entry in CATALOGUE.items() if entry.model in chosen}
-    if json:
-        print_json(
-            [
-                {
-                    "name": name,
-                    "title": entry.title,
-                    "summary": entry.summary,
-                    "model": entry.model,
-                    "estimator": entry.estimator,
-                    "advised": entry.advised,
-                }
-                for name, entry in entries.items()
-            ]
-        )
-        return
-    for kind in chosen:
-        table = new_table()
-        table.add_column("name", no_wrap=True)
-        table.add_column("description")
-        known = [(name, entry) for name, entry in entries.items() if entry.model == kind]
-        for name, entry in sorted(known, key=lambda item: not item[1].advised):
-            table.add_row(name, f"{entry.title}: {entry.summary}" if entry.summary else entry.title,
-                          style="bold" if entry.advised else None)  # fmt: skip
-        print_title(f"{MODELS[kind]} For {_USED_BY[kind]}.")
-        print_whole(table)
-    advised = [name for name, entry in entries.items() if entry.advised]
-    if advised:
-        print_sentence(f"Default of run: the best of {', '.join(advised)}.")
-
-
-AMPLIFY_EXAMPLE = "shuffledp amplify --epsilon0 2 --users 100000 --delta 1e-6"
 _TARGETS = (0.1, 0.5, 1.0)  # epsilons for which the largest local epsilon is computed
 
 
 def amplify(
     epsilon0: Annotated[float, option("NUMBER", "Privacy loss of every single message.")],
-    users: Annotated[int, option("NUMBER", "Number of people, who send one message each.", parser=whole_number)],
+    users: Annotated[int, integer("Number of people, who send one message each.")],
     delta: given.Delta,
     json: given.Json = False,
 ) -> None:
@@ -97,8 +67,6 @@ def amplify(
         largest_local_epsilon,
         unavoidable_epsilon,
     )
-    from shuffledp.cli.progress import ProgressBar
-    from shuffledp.validation import target_delta
 
     if not 0 < epsilon0 <= MOST_LOCAL_EPSILON:
         raise ParameterError(f"epsilon0 must be above 0 and at most {MOST_LOCAL_EPSILON:g}, got {epsilon0:g}")
@@ -137,10 +105,7 @@ def _show_amplification(
         f"{people}, each message {privacy_figure(local_epsilon)}-private, shuffled: epsilon at delta "
         f"{privacy_figure(delta)}"
     )
-    table = new_table()
-    table.add_column("")
-    table.add_column("epsilon", justify="right", no_wrap=True)
-    table.add_column("source")
+    table = new_table("", *numbers("epsilon", no_wrap=True), "source")
     for name, epsilon in bounds.items():
         table.add_row(
             name, amplified_epsilon(name, epsilon), AMPLIFICATION[name], style="bold" if name == "tight" else None
@@ -151,7 +116,6 @@ def _show_amplification(
         print_sentence(f"The largest local epsilon that shuffles down to {target} is {most}.")
 
 
-COMPARE_EXAMPLE = "shuffledp compare --users 20000 --bins 1000 --epsilon 1 --delta 1e-6"
 _SYNTHETIC = ("zipf", "uniform", "adversarial")
 
 
@@ -159,13 +123,12 @@ def compare(
     bins: Annotated[str, option("NUMBERS", "Numbers of possible values: 100,1000,1e6,2^64.")],
     epsilon: given.Epsilon,
     delta: given.Delta,
+    *,
     users: Annotated[str | None, option("NUMBERS", "Numbers of people: 20000,1e6.")] = None,
-    trials: Annotated[int, option("NUMBER", "Number of releases to measure per protocol.", parser=whole_number)] = 20,
+    trials: Annotated[int, integer("Number of releases to measure per protocol.")] = 20,
     data: Annotated[str, option("NAME|FILE", "zipf, uniform, adversarial, or a file (with --column).")] = "zipf",
     column: Annotated[str | None, option("COLUMN", "The column of the file to count.")] = None,
-    delimiter: given.Delimiter = None,
-    encoding: given.Encoding = None,
-    format: given.Format = None,
+    reading: given.FileFormat,
     protocols: Annotated[
         str | None, option("NAMES", "Only these, with commas; `shuffledp protocols` lists all.")
     ] = None,
@@ -180,16 +143,14 @@ def compare(
     Protocols of the local, the shuffled and the central model run on the
     same people and values, with the same guarantee.
     """
-    from shuffledp.atomic_file import check_folder, write_whole
-    from shuffledp.cli.progress import ProgressBar
-    from shuffledp.explain.figures import check_figure
     from shuffledp.explain.plots import draw_comparison
     from shuffledp.explain.research import markdown_page
     from shuffledp.release.compare import compare as measured
 
-    for path, check in ((figure, check_figure), (markdown, check_folder)):
-        if path is not None:
-            check(path)
+    if figure is not None:
+        check_figure(figure)
+    if markdown is not None:
+        check_folder(markdown)
     people = [] if users is None else parse_wholes(users, name="users")
     question: dict[str, Any] = {"epsilon": epsilon, "delta": delta, "beta": beta, "trials": trials}
     with ProgressBar() as progress:
@@ -198,7 +159,7 @@ def compare(
                 raise ParameterError("users must be given for synthetic data, such as 20000 or 1e6")
             chosen: str | Tally = data
         else:
-            chosen = _counted(data, column, delimiter=delimiter, encoding=encoding, format=format)
+            chosen = _counted(data, column, **vars(reading))
             if people not in ([], [chosen.total]):
                 raise ParameterError(f"users must be left out with a file, which has {chosen.total:,} people")
             people = [chosen.total]
@@ -224,7 +185,6 @@ def compare(
 
 
 def _counted(name: str, column: str | None, **how: str | None) -> Tally:
-    """Return the true counts of a column of a file."""
     from shuffledp.data import Source
     from shuffledp.data.people import People
 
@@ -238,7 +198,6 @@ def _counted(name: str, column: str | None, **how: str | None) -> Tally:
 def _show_comparison(
     results: list[Measurement], *, epsilon: float, delta: float, beta: float, trials: int, data: str
 ) -> None:
-    """Print one table for every number of people and bins."""
     from shuffledp.explain.research import CELLS, by_case, legend
 
     for (users, bins), rows in by_case(results).items():
@@ -288,7 +247,6 @@ _TITLE_WIDTH = 22  # narrower titles would be broken into single words
 _DISPENSABLE = ("seconds", "bits", "model", "messages")
 
 
-VERIFY_EXAMPLE = "shuffledp verify --protocol hist"
 FALSE_STATEMENT = 4
 """The exit code if a statement fails."""
 
@@ -309,7 +267,6 @@ def verify(
 
     Exit codes: 0 every statement holds, 2 a wrong parameter, 4 a statement fails.
     """
-    from shuffledp.cli.progress import ProgressBar
     from shuffledp.explain.research import statement_fields
     from shuffledp.paper.protocol_checks import check
 
@@ -327,13 +284,106 @@ def verify(
 def _show_checks(statements: Sequence[Statement]) -> None:
     from shuffledp.explain.research import statement_cells
 
-    table = new_table(padding=(0, 1, 0, 0))
-    table.add_column("statement")
-    for heading in ("claimed", "computed", "slack"):
-        table.add_column(heading, justify="right", no_wrap=True)
-    table.add_column("basis", no_wrap=True)
-    table.add_column("verdict", no_wrap=True)
+    table = new_table(
+        "statement",
+        *numbers("claimed", "computed", "slack", no_wrap=True),
+        Column("basis", no_wrap=True),
+        Column("verdict", no_wrap=True),
+        padding=(0, 1, 0, 0),
+    )
     for statement in statements:
         table.add_row(*statement_cells(statement), style=None if statement.holds else "bold red")
     print_table(table)
     print_sentence(f"{sum(statement.holds for statement in statements)} of {len(statements)} statements hold.")
+
+
+def separate(
+    problem: Annotated[str, option("NAME", "pointer-chasing, pointer-jumping, support or bernoulli.")],
+    epsilon: given.Epsilon,
+    delta: given.Delta,
+    length: Annotated[str | None, option("NUMBERS", "Lengths of the permutations: 10,100,1000.", name="--l")] = None,
+    height: Annotated[
+        str | None,
+        option("NUMBERS", "Numbers of levels (pointer-jumping) or of items (support): 2,4,8.", name="--h"),
+    ] = None,
+    branching: Annotated[
+        str | None, option("NUMBER", "Children of a node (pointer-jumping); default: h^4.", name="--s")
+    ] = None,
+    bins: Annotated[str | None, option("NUMBER", "Number of possible values (support); default: 1024.")] = None,
+    alpha: Annotated[str | None, option("NUMBERS", "Errors of the mean (bernoulli): 0.1,0.03,0.01.")] = None,
+    local: Annotated[bool, flag("--local/--no-local", "Simulate the local baseline, which is slow.")] = True,
+    seed: given.Seed = 0,
+    figure: given.Figure = None,
+    json: given.Json = False,
+) -> None:
+    """Compute the number of people that each model needs for the same problem.
+
+    This reproduces Table 2 of the paper.
+    """
+    from shuffledp.explain.plots import draw_separation
+    from shuffledp.paper.separation import PROBLEMS
+    from shuffledp.paper.separation import separate as separated
+
+    one_of("problem", problem, PROBLEMS)
+    sizes = _sizes(problem, {"l": length, "h": height, "s": branching, "bins": bins, "alpha": alpha})
+    if figure is not None:
+        check_figure(figure)
+    with ProgressBar() as progress:
+        result = separated(problem, epsilon=epsilon, delta=delta, seed=seed, local=local, progress=progress, **sizes)
+    if json:
+        print_json(result.to_dict())
+    else:
+        _show_separation(result)
+    if figure is not None:
+        draw_separation([result], figure)
+        note_written(figure)
+
+
+def _show_separation(result: Separation) -> None:
+    from shuffledp.explain.research import notes
+
+    print_title(f"{result.problem}, {epsilon_delta(result.epsilon, result.delta)}: people needed")
+    print_in_parts(partial(_separation_table, result), range(len(result.sizes)))
+    print_sentences(notes(result))
+
+
+def _separation_table(result: Separation, chosen: Sequence[int]) -> Table:
+    from shuffledp.explain.research import label, people
+
+    sizes = (f"{result.size_name} = {result.sizes[at]:,}" for at in chosen)
+    table = new_table(Column("", no_wrap=True), *numbers(*sizes, no_wrap=True))
+    previous = "exact"
+    for column, cells in zip(result.columns, result.cells, strict=True):
+        if column.how == "bound" and previous != "bound":
+            table.add_section()
+        table.add_row(label(column), *(people(cells[at]) for at in chosen))
+        previous = column.how
+    return table
+
+
+def _sizes(problem: str, options: dict[str, str | None]) -> dict[str, Any]:
+    """Return the given sizes and options, each of which must belong to the problem."""
+    known, sizes = _OPTIONS[problem], dict[str, Any]()
+    for name, text in options.items():
+        if text is not None and name not in known:
+            raise ParameterError(f"{name} does not apply to {problem}, which takes {' and '.join(known)}")
+        if text is not None:
+            parameter, parse = known[name]
+            sizes[parameter] = parse(text, name=name)
+    return sizes
+
+
+def _numbers(text: str, *, name: str) -> tuple[float, ...]:
+    try:
+        return tuple(float(part) for part in text.split(","))
+    except ValueError:
+        raise ParameterError(f"{name} must be numbers such as 0.1,0.03, got {text!r}") from None
+
+
+_OPTIONS: dict[str, dict[str, tuple[str, Callable[..., Any]]]] = {
+    "pointer-chasing": {"l": ("sizes", parse_wholes)},
+    "pointer-jumping": {"h": ("sizes", parse_wholes), "s": ("branching", parse_whole)},
+    "support": {"h": ("sizes", parse_wholes), "bins": ("bins", parse_whole)},
+    "bernoulli": {"alpha": ("sizes", _numbers)},
+}
+"""The options of each problem: the parameter of the library, and how its text is parsed."""

@@ -1,4 +1,4 @@
-"""`shuffledp send` answers a task for one person, `shuffledp crowd` for simulated people."""
+"""A person and their answers: `shuffledp send` answers a task, `shuffledp budget` shows what the answers have used."""
 
 from __future__ import annotations
 
@@ -7,30 +7,31 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
+from rich.table import Column
 
 from shuffledp.cli import options as given
-from shuffledp.cli.options import flag, option, parse_pair, refuse_link, shortened, whole_number
+from shuffledp.cli.options import flag, option, parse_pair, refuse_link, shortened
 from shuffledp.cli.output import (
     failures_in_json,
     new_table,
+    note_written,
     print_json,
     print_note,
     print_sentence,
+    print_sentences,
     print_title,
     print_whole,
 )
-from shuffledp.errors import ParameterError
+from shuffledp.errors import DataError, ParameterError
 from shuffledp.formatting import counted, epsilon_delta
 from shuffledp.jsonable import plain
 
 if TYPE_CHECKING:
-    from shuffledp.collect import Client, CrowdResult, Receipt
-    from shuffledp.collect.client.budget import BudgetUse
+    from shuffledp.collect import Client, Receipt
+    from shuffledp.collect.client.budget import BudgetUse, History
+    from shuffledp.collect.client.journal import Journal
     from shuffledp.collect.client.transport import Invitation
     from shuffledp.collect.task import Task
-
-SEND_EXAMPLE = "shuffledp send --task theme.task.json --value dark"
 
 
 def send(
@@ -102,11 +103,11 @@ def send(
         assert given_task is not None
         client = Client(
             given_task,
-            at_most=None if at_most is None else parse_pair("at_most", at_most),
+            at_most=parse_pair("at_most", at_most),
             pin=_pin(pin, link),
             journal=journal,
             admission=link.admission if link is not None else None if admission is None else read_word(admission),
-            budget=None if budget is None else parse_pair("budget", budget),
+            budget=parse_pair("budget", budget),
             by_results=by_results,
         )
         answer = None if values is None else answer_of(values, client.task)
@@ -219,135 +220,101 @@ def _show_receipt(client: Client, receipt: Receipt) -> None:
     )
 
 
-CROWD_EXAMPLE = "shuffledp crowd --task theme.task.json --data people.csv --column theme"
-_LOAD = "Load"
-
-Separator = Annotated[
-    str, option("MARK", "Between the choices in a cell, if the task allows several.", name="--separator")
-]
-
-SEPARATOR = ";"
-"""Between the choices in a cell: less common in answers than a comma, and no delimiter of most CSV files."""
-
-
-def crowd(
-    task: Annotated[Path, option("FILE", "The task.")],
-    data: Annotated[list[str], option("FILE", "Simulated answers: a file, a folder or a pattern; may be repeated.")],
-    column: Annotated[str, option("COLUMN", "The column with the answers; each row is one person.")],
-    people: Annotated[
-        int | None,
+def budget(
+    limit: Annotated[
+        str | None, option("EPSILON,DELTA", "Store the limit of all your answers together, for every later client.")
+    ] = None,
+    by_results: Annotated[
+        bool,
+        flag(
+            "--by-results",
+            "Store a limit that holds even if noise is chosen after seeing results; less fits. Needs --limit.",
+        ),
+    ] = False,
+    task: Annotated[
+        list[Path] | None,
         option(
-            "NUMBER",
-            "Number of people, sampled from the rows; default: all rows.",
-            parser=whole_number,
+            "FILE", "A task or series that you answered with an older version: adds its parameters; may be repeated."
         ),
     ] = None,
-    admission: Annotated[
-        Path | None, option("FILE", "The secret of the task, or one-time tokens, one per line.")
-    ] = None,
-    rate: Annotated[float | None, option("NUMBER", "The most reports per second.", panel=_LOAD)] = None,
-    connections: Annotated[
-        int, option("NUMBER", "Number of people who send at the same time.", panel=_LOAD, parser=whole_number)
-    ] = 64,
-    processes: Annotated[
-        int | None,
-        option(
-            "NUMBER",
-            "Processes that make reports; one for each core unless given.",
-            panel=_LOAD,
-            parser=whole_number,
-        ),
-    ] = None,
-    patience: Annotated[
-        float, option("SECONDS", "How long to retry a report that cannot be sent.", panel=_LOAD)
-    ] = 60.0,
-    separator: Separator = SEPARATOR,
-    delimiter: given.Delimiter = None,
-    encoding: given.Encoding = None,
-    format: given.Format = None,
+    journal: Annotated[Path | None, option("FOLDER", "The folder that records your reports.")] = None,
     json: given.Json = False,
 ) -> None:
-    """NOT PRIVATE: simulated people answer a task, or the open round of a series.
+    """Show what your own answers have used of your privacy budget.
 
-    This is for tests and load tests with data that is not sensitive: it has
-    every answer in one place. Reports are the same as those of
-    `shuffledp send`, without a journal, and are retried with the same bytes.
-    If the task allows several choices, a cell has all of a person's: tea;milk.
+    The journal of `shuffledp send` records the privacy of every answer. With
+    a limit, an answer that would exceed it is refused before it is made.
+    Every report counts, sent or not, and so does an answer that was begun
+    and not finished. Only answers with this journal are known.
 
-    Exit codes: 0 all reports were accepted; 3 some were refused; 5 some
-    could not be sent.
+    Exit codes: 0 shown; 2 wrong option; 3 a file cannot be used.
     """
-    from shuffledp.cli.progress import ProgressBar
-    from shuffledp.collect import send_crowd
-    from shuffledp.collect.client.client import checked, fetch_answers, open_task
-    from shuffledp.collect.crypto.keys import read_secret
-    from shuffledp.collect.simulation.people import simulated_answers
-    from shuffledp.collect.task import read_task_or_series
-    from shuffledp.data import find_files
+    from shuffledp.collect.client.budget import history, new_limit
+    from shuffledp.collect.client.journal import Journal
+    from shuffledp.collect.task import Series, read_task_or_series
 
-    refuse_link(admission, "--admission", "a file with the secret or tokens")
-    everything = read_task_or_series(task)
-    checked(everything)
-    asked = open_task(everything)
-    shown = None if admission is None else read_secret(admission).split()
-    files = find_files(data, delimiter=delimiter, encoding=encoding, format=format)
-    with ProgressBar() as progress:
-        answers = simulated_answers(files, column=column, people=people, progress=progress)
-        result = send_crowd(
-            asked,
-            split_choices(answers, asked, separator),
-            listed=fetch_answers(asked, beside=task.parent),
-            admission=shown,
-            rate=rate,
-            connections=connections,
-            processes=processes,
-            patience=patience,
-            progress=progress,
-        )
-    if json:
-        print_json({"task": asked.name, **_figures(result)})
+    opened, limits = Journal(journal), parse_pair("limit", limit)
+    if limits is None:
+        if by_results:
+            raise ParameterError("--by-results needs --limit: it is stored with the limit")
+        if journal is not None and not journal.is_dir():
+            raise DataError(f"there is no journal {journal}: give the folder of shuffledp send --journal")
     else:
-        _show_crowd(result)
-    if result.unreachable or result.refused:
-        raise typer.Exit(5 if result.unreachable else 3)
+        opened.store_limit(new_limit(limits, by_results=by_results))
+        note_written(opened.folder / "budget.json")
+    for file in task or []:
+        asked = read_task_or_series(file)
+        added = opened.describe_rounds(asked) if isinstance(asked, Series) else opened.describe(asked)
+        print_note(f"{file}: {'its parameters were added' if added else 'its parameters were known'}")
+    found = history(opened)
+    if json:
+        print_json(_history_as_json(opened, found))
+    else:
+        _show_history(found)
 
 
-def _figures(result: CrowdResult) -> dict[str, Any]:
+def _history_as_json(journal: Journal, found: History) -> dict[str, Any]:
+    import msgspec
+
+    limit = found.limit
     return {
-        **plain(result),
-        "reports_per_second": result.reports_per_second,
-        "milliseconds_per_report": result.milliseconds_per_report,
-        "bytes_per_report": result.bytes_per_report,
+        "journal": str(journal.folder),
+        "limit": None
+        if limit is None
+        else {"epsilon": limit.epsilon, "delta": limit.delta, "by_results": limit.by_results},
+        "total": {
+            "answers": len(found.spent),
+            "epsilon": found.epsilon,
+            "delta": found.delta,
+            "delta_against_limit": found.reached,
+            "over_limit": found.over,
+            "known": found.described,
+        },
+        "left": {"epsilon": found.fits, "delta": found.fits_delta, "values_per_person": 1},
+        "answers": [
+            {"task": one.task, "state": one.state, "spending": plain(msgspec.to_builtins(one.spending))}
+            for one in found.spent
+        ],
     }
 
 
-def _show_crowd(result: CrowdResult) -> None:
-    everybody = counted(result.people, "simulated person", things="simulated people")
-    some = "" if result.acknowledged == result.people else f"{result.acknowledged:,} of "
-    print_title(f"{some}{everybody} answered")
-    table = new_table(show_header=False)
-    table.add_column("")
-    table.add_column("", justify="right")
-    table.add_row("acknowledged", f"{result.acknowledged:,}")
-    for reason, number in result.refused.items():
-        table.add_row(f"refused: {reason}", f"{number:,}")
-    table.add_row("could not be sent", f"{result.unreachable:,}")
-    table.add_row("retried", f"{result.tried_again:,}")
-    table.add_row("seconds", f"{result.seconds:,.1f}")
-    table.add_row("acknowledged per second", f"{result.reports_per_second:,.0f}")
-    table.add_row("ms per report, on the client", f"{result.milliseconds_per_report:,.2f}")
-    table.add_row("bytes per report", f"{result.bytes_per_report:,.0f}")
+def _show_history(found: History) -> None:
+    from shuffledp.explain.budget import row, total_lines
+
+    first, *others = total_lines(found)
+    print_title(first)
+    print_sentences(others)
+    if not found.described:
+        print_sentence("Add the missing parameters with --task FILE, from the files of the tasks that you answered.")
+    if not found.spent:
+        return
+    table = new_table(
+        Column("day", no_wrap=True),
+        Column("question", overflow="fold"),
+        Column("epsilon, delta", no_wrap=True),
+        "round, as the task says",
+        "state",
+    )
+    for one in found.spent:
+        table.add_row(*row(one))
     print_whole(table)
-
-
-def split_choices(answers: list[Any], task: Task, separator: str) -> list[Any]:
-    """Return the answers of a column as a task takes them: cells with several choices are split."""
-    from shuffledp.collect.task import AnswerChoices
-
-    if not isinstance(task.answers, AnswerChoices):
-        return answers
-    if not separator:
-        raise ParameterError(f"--separator must not be empty, got {shortened(separator)!r}")
-    return [
-        [part.strip() for part in answer.split(separator)] if isinstance(answer, str) else answer for answer in answers
-    ]

@@ -1,26 +1,144 @@
-"""The servers of a collection: `shuffledp shuffler`, `shuffledp analyzer`, and `shuffledp health`, which asks one."""
+"""The servers of a collection: `shuffledp shuffler`, `shuffledp analyzer`, and `shuffledp health`, which asks one.
+
+With --config the options of a server come from a TOML file. Its keys are the options without `--`, and relative paths
+start at its folder. Options on the command line win.
+"""
 
 from __future__ import annotations
 
+import difflib
+import tomllib
 from collections import defaultdict
+from collections.abc import Iterable, Mapping
 from contextlib import ExitStack
+from dataclasses import dataclass
 from functools import partial
 from http import HTTPStatus
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
-from urllib.parse import urlsplit
+from urllib.parse import quote, urlsplit
 
 import typer
 
 from shuffledp.cli import options as given
-from shuffledp.cli.config import Config
-from shuffledp.cli.options import RESULT, flag, option, whole_number
+from shuffledp.cli.options import RESULT, argument, flag, integer, option
 from shuffledp.cli.output import print_json, print_note, print_sentence
 from shuffledp.errors import DataError, ParameterError, UnreachableError
 from shuffledp.formatting import shown, shown_address
 
 if TYPE_CHECKING:
     from shuffledp.collect.server.run import Certificate
+
+_FILE, _NUMBER = "FILE", "NUMBER"
+"""Kinds of options that need more than their text, as the help shows them."""
+
+_STORE, _SQLITE = "store", "sqlite:///"
+"""The option that takes a path or an address, and the address that holds a path."""
+
+_TYPES = {str: "text", bool: "true or false", int: "a whole number", float: "a number", list: "a list", dict: "a table"}
+
+
+def read_config(file: Path, options: Iterable[Any]) -> dict[str, Any]:
+    """Return the values in a file by parameter, as texts that the options of a command parse."""
+    content = _content(file)
+    known = {each.opts[0].removeprefix("--"): each for each in options}
+    found = {}
+    for key, value in content.items():
+        if key not in known:
+            near = difflib.get_close_matches(key.replace("_", "-"), known, n=1)
+            hint = f"did you mean {near[0]}?" if near else f"it must be one of {', '.join(known)}"
+            raise ParameterError(f"{file} has an unknown key, {key!r:.60}: {hint}")
+        found[known[key].name] = _value_of(value, known[key], key=key, file=file)
+    return found
+
+
+def _content(file: Path) -> Mapping[str, Any]:
+    try:
+        content = tomllib.loads(file.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise DataError(f"config: {file} cannot be read: {error.strerror}") from None
+    except UnicodeDecodeError:
+        raise DataError(f"config: {file} cannot be read: it is not UTF-8 text") from None
+    except tomllib.TOMLDecodeError as error:
+        raise DataError(f"config: {file} is not TOML: {error}") from None
+    if not content:
+        raise DataError(f"config: {file} is empty: it must have options of the command, such as port = 8000")
+    return content
+
+
+def _value_of(value: Any, option: Any, *, key: str, file: Path) -> Any:
+    """Return the value of an option; the option itself checks its range."""
+    if option.is_flag:
+        return _checked(value, (bool,), "true or false", key=key, file=file)
+    if option.multiple:
+        each = value if isinstance(value, list) else [value]
+        return [_text_of(one, option, "text or a list of texts", key=key, file=file) for one in each]
+    return _text_of(value, option, "text", key=key, file=file)
+
+
+def _text_of(value: Any, option: Any, what: str, *, key: str, file: Path) -> str:
+    if option.metavar == _NUMBER:
+        return str(_checked(value, (int, float), "a number", key=key, file=file))
+    text: str = _checked(value, (str,), what, key=key, file=file)
+    folder = file.resolve().parent
+    if option.metavar == _FILE or (key == _STORE and "://" not in text):
+        return str(folder / text)
+    if key == _STORE and text.startswith(_SQLITE):
+        return f"{_SQLITE}{Path(quote(str(folder))) / text.removeprefix(_SQLITE)}"
+    return text
+
+
+def _checked(value: Any, types: tuple[type, ...], what: str, *, key: str, file: Path) -> Any:
+    """Refuse a value of another type, without showing it: it may be a secret in the wrong place."""
+    if type(value) not in types:
+        raise ParameterError(f"{key} must be {what}, got {_TYPES.get(type(value), 'a time')} in {file}")
+    if value == "":
+        raise ParameterError(f"{key} must be {what}, got an empty text in {file}")
+    return value
+
+
+def _is_from(context: Any, name: str, source: str) -> bool:
+    found = context.get_parameter_source(name)
+    return found is not None and found.name == source
+
+
+def in_file(context: Any, error: typer.BadParameter) -> ParameterError | None:
+    """Return the error about an option that is missing or wrong in the file of --config; None about any other."""
+    file, option = context.params.get("config"), error.param
+    if file is None or option is None or option.name is None:
+        return None
+    if _is_from(context, option.name, "DEFAULT_MAP"):
+        return ParameterError(f"{option.opts[0].removeprefix('--')} {error.message} in {file}")
+    if _is_from(context, option.name, "DEFAULT"):  # required, and given nowhere
+        return ParameterError(f"{option.opts[0]} must be given, in {file} or on the command line")
+    return None
+
+
+def note_file(context: Any, error: ParameterError) -> None:
+    """Note on an error about an option that its value is in the file of --config."""
+    file = context.params.get("config")
+    name = str(error).partition(" ")[0]
+    if file is not None and _is_from(context, name, "DEFAULT_MAP"):
+        error.add_note(f"{name} is set in {file}")
+
+
+def _use(context: typer.Context, file: Path | None) -> Path | None:
+    if file is not None:
+        options = [each for each in context.command.params if each.name != "config"]
+        context.default_map = {**(context.default_map or {}), **read_config(file, options)}
+    return file
+
+
+Config = Annotated[
+    Path | None,
+    typer.Option(
+        "--config",
+        metavar=_FILE,
+        help="TOML file with options of this command, such as port = 8000; the command line wins.",
+        is_eager=True,  # before the options that it may give
+        callback=_use,
+    ),
+]
 
 
 NETWORK = "Network"
@@ -29,29 +147,29 @@ Tasks = Annotated[
     list[Path] | None,
     option("FILE", "A task to serve, or a folder of tasks; may be repeated.", name="--task"),
 ]
-Port = Annotated[int, option("NUMBER", "Port to listen on; 0 for any, which is logged.", parser=whole_number)]
+Port = Annotated[int, integer("Port to listen on; 0 for any, which is logged.")]
 Host = Annotated[str, option("ADDRESS", "Address to listen on; 0.0.0.0 for all interfaces.", panel=NETWORK)]
-CertificateFile = Annotated[
-    Path | None, option("FILE", "Certificate with its chain, for TLS without a proxy.", panel=NETWORK)
-]
-CertificateKey = Annotated[Path | None, option("FILE", "The private key of the certificate.", panel=NETWORK)]
 
 
-def certificate_of(certificate: Path | None, key: Path | None) -> Certificate | None:
-    """Return the certificate of the options; None behind a proxy that terminates TLS."""
-    from shuffledp.collect.server.run import Certificate
+@dataclass(frozen=True, kw_only=True)
+class Tls:
+    """The certificate of a server."""
 
-    if certificate is None and key is None:
-        return None
-    if certificate is None or key is None:
-        raise ParameterError("--certificate and --certificate-key must be given together")
-    return Certificate(certificate=certificate, key=key)
+    certificate: Annotated[
+        Path | None, option("FILE", "Certificate with its chain, for TLS without a proxy.", panel=NETWORK)
+    ] = None
+    certificate_key: Annotated[Path | None, option("FILE", "The private key of the certificate.", panel=NETWORK)] = None
 
+    def read(self) -> Certificate | None:
+        """Return the certificate; None behind a proxy that terminates TLS."""
+        from shuffledp.collect.server.run import Certificate
 
-SHUFFLER_EXAMPLE = r"""
-shuffledp shuffler --task theme.task.json --key shuffler.key \
---store reports.db --port 8001 --next HASH
-""".strip()
+        if self.certificate is None and self.certificate_key is None:
+            return None
+        if self.certificate is None or self.certificate_key is None:
+            raise ParameterError("--certificate and --certificate-key must be given together")
+        return Certificate(certificate=self.certificate, key=self.certificate_key)
+
 
 _ADMISSION, _SHUFFLER_CHAIN = "Admission", "Previous and next server"
 
@@ -63,6 +181,7 @@ def shuffler(
     ],
     store: Annotated[str, option("URL", "Store of reports: a file (SQLite), or postgresql://...")],
     port: Port,
+    *,
     task: Tasks = None,
     next: Annotated[
         list[str] | None,
@@ -92,9 +211,8 @@ def shuffler(
         flag("--page", "Serve the survey page at /.", panel=NETWORK),
     ] = False,
     host: Host = "127.0.0.1",
-    workers: Annotated[int, option("NUMBER", "Processes that accept reports.", panel=NETWORK, parser=whole_number)] = 1,
-    certificate: CertificateFile = None,
-    certificate_key: CertificateKey = None,
+    workers: Annotated[int, integer("Processes that accept reports.", panel=NETWORK)] = 1,
+    tls: Tls,
     most_per_second: Annotated[
         float | None,
         option("NUMBER", "The most reports per second; default: no limit.", panel=NETWORK),
@@ -114,7 +232,7 @@ def shuffler(
     from shuffledp.collect.shuffler.app import app_from
     from shuffledp.collect.shuffler.settings import Settings
 
-    tls = certificate_of(certificate, certificate_key)
+    certificate = tls.read()
     read_settings = partial(
         Settings.read,
         task=task or (),
@@ -134,13 +252,8 @@ def shuffler(
     with ExitStack() as folders:  # one process keeps the sessions of operators in its memory
         shared = folders.enter_context(shared_folder()) / "sessions" if operator and workers > 1 else None
         make_app = partial(app_from, partial(read_settings, sessions=shared))
-        serve(make_app, port=port, host=host, workers=workers, certificate=tls)
+        serve(make_app, port=port, host=host, workers=workers, certificate=certificate)
 
-
-ANALYZER_EXAMPLE = r"""
-shuffledp analyzer --task theme.task.json --key analyzer.key \
---store tallies.db --port 8002 --token analyzer.token --ledger budget.ledger
-""".strip()
 
 _ANALYZER_CHAIN = "Previous server"
 
@@ -149,6 +262,7 @@ def analyzer(
     store: Annotated[str, option("URL", "Store of tallies and releases: a file (SQLite), or postgresql://...")],
     port: Port,
     ledger: Annotated[Path, option("FILE", "The ledger; each task is entered once, before its first release.")],
+    *,
     task: Tasks = None,
     key: Annotated[
         list[Path] | None,
@@ -175,11 +289,10 @@ def analyzer(
     block: given.Block = None,
     processes: Annotated[
         int | None,
-        option("NUMBER", "Processes that decrypt messages; default: one per core.", parser=whole_number),
+        integer("Processes that decrypt messages; default: one per core."),
     ] = None,
     host: Host = "127.0.0.1",
-    certificate: CertificateFile = None,
-    certificate_key: CertificateKey = None,
+    tls: Tls,
     config: Config = None,
 ) -> None:
     """Run an analyzer: pull batches from the last shuffler, count them, and publish histograms.
@@ -195,7 +308,7 @@ def analyzer(
     from shuffledp.collect.analyzer.settings import Settings
     from shuffledp.collect.server.run import serve
 
-    tls = certificate_of(certificate, certificate_key)
+    certificate = tls.read()
     read_settings = partial(
         Settings.read,
         task=task or (),
@@ -211,10 +324,8 @@ def analyzer(
         block=block,
     )
     read_settings().check()
-    serve(partial(app_from, read_settings), port=port, host=host, certificate=tls)
+    serve(partial(app_from, read_settings), port=port, host=host, certificate=certificate)
 
-
-HEALTH_EXAMPLE = "shuffledp health http://127.0.0.1:8000"
 
 _SECONDS = 10.0
 """Longer than a store takes to answer on a busy machine."""
@@ -224,7 +335,7 @@ _LONGEST_TEXT = 400
 
 
 def health(
-    url: Annotated[str, typer.Argument(metavar="URL", show_default=False, hidden=True)],
+    url: Annotated[str, argument("URL")],
     json: given.Json = False,
 ) -> None:
     """Ask a server whether it works, for the health check of a container.

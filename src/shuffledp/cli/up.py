@@ -1,4 +1,4 @@
-"""`shuffledp up`: a whole collection on one machine."""
+"""Simulated people: `shuffledp up` runs a whole collection for them, `shuffledp crowd` answers a task."""
 
 from __future__ import annotations
 
@@ -7,34 +7,49 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
+import typer
+
 from shuffledp.cli import options as given
-from shuffledp.cli.answers import ChooseUpTo, Edges, Quantiles, check_answer_options, number_answers
 from shuffledp.cli.options import (
     PLACE,
+    Without,
     flag,
+    integer,
     lines_of,
     option,
+    refuse_link,
+    seconds_of,
     shortened,
     tasks_from_options,
-    text_choices,
-    whole_number,
 )
-from shuffledp.cli.output import print_json, print_note, print_sentence, print_title
+from shuffledp.cli.output import (
+    ProgressBar,
+    new_table,
+    numbers,
+    print_json,
+    print_note,
+    print_sentence,
+    print_title,
+    print_whole,
+)
+from shuffledp.cli.releases import show_trend
+from shuffledp.cli.task_options import AnswerOptions
 from shuffledp.errors import ParameterError
 from shuffledp.formatting import counted, epsilon_delta
+from shuffledp.jsonable import plain
 
 if TYPE_CHECKING:
+    from shuffledp.collect import CrowdResult
     from shuffledp.collect.simulation.one_machine import OneMachine, Outcome
+    from shuffledp.collect.task import Task
 
-EXAMPLE = "shuffledp up --people 2000 --once"
 _ASKED = "Question and people"
 
 
 def up(
-    people: Annotated[int, option("NUMBER", "Number of simulated people; 0 for none.", parser=whole_number)] = 2_000,
-    users: Annotated[
-        int | None, option("NUMBER", "Reports per batch; default: all people.", parser=whole_number)
-    ] = None,
+    *,
+    people: Annotated[int, integer("Number of simulated people; 0 for none.")] = 2_000,
+    users: Annotated[int | None, integer("Reports per batch; default: all people.")] = None,
     once: Annotated[bool, flag("--once", "Stop after the release instead of waiting for Ctrl-C.")] = False,
     question: Annotated[
         str | None, option("WORDS", "Your own question; needs --answers or --free-text.", panel=_ASKED)
@@ -47,15 +62,8 @@ def up(
         Path | None,
         option("FILE", "What simulated people type, one text per line; needs --free-text.", panel=_ASKED),
     ] = None,
-    edges: Edges = None,
-    quantiles: Quantiles = None,
-    choose_up_to: ChooseUpTo = None,
-    free_text: given.FreeText = None,
-    alphabet: given.Alphabet = None,
-    pieces: given.Pieces = None,
-    normalise: given.Normalise = None,
-    levels: given.Levels = None,
-    width: given.Width = None,
+    answer_options: Annotated[AnswerOptions, Without({"domain", "domain_at", "range_", "answers_from"})],
+    texts: given.Texts,
     pace: Annotated[
         str | None,
         option(
@@ -66,17 +74,13 @@ def up(
     ] = None,
     rounds: Annotated[
         int | None,
-        option("NUMBER", "Ask in this number of rounds, and show the trend.", panel=_ASKED, parser=whole_number),
+        integer("Ask in this number of rounds, and show the trend.", panel=_ASKED),
     ] = None,
     period: Annotated[
         str | None, option("LENGTH", "Length of a round, such as 20s; default: enough for all people.", panel=_ASKED)
     ] = None,
-    shufflers: Annotated[
-        int, option("NUMBER", "Number of shufflers in the chain.", panel=PLACE, parser=whole_number)
-    ] = 1,
-    port: Annotated[
-        int | None, option("NUMBER", "Port of the analyzer; default: a free one.", panel=PLACE, parser=whole_number)
-    ] = None,
+    shufflers: Annotated[int, integer("Number of shufflers in the chain.", panel=PLACE)] = 1,
+    port: Annotated[int | None, integer("Port of the analyzer; default: a free one.", panel=PLACE)] = None,
     folder: Annotated[
         Path | None,
         option(
@@ -99,8 +103,6 @@ def up(
     With --rounds 4 the same people are asked four times and change their
     answers; the guarantee holds for all rounds together.
     """
-    from shuffledp.cli.options import length_of
-    from shuffledp.cli.progress import ProgressBar
     from shuffledp.collect.simulation.one_machine import OneMachine
     from shuffledp.collect.simulation.people import Question
 
@@ -111,30 +113,28 @@ def up(
         raise ParameterError("--pace is for one round: leave out --pace or --rounds")
     if once and pace is not None:
         raise ParameterError("--pace applies after the release, where --once stops: leave out one of them")
-    choices = text_choices(free_text, alphabet=alphabet, pieces=pieces, normalise=normalise, levels=levels, width=width)
+    choices = texts.choices()
     with tasks_from_options():
         typed = None if answers_file is None else list(lines_of(answers_file, "the answers "))
         listed = None if answers is None else [each.strip() for each in answers.split(",")]
-        check_answer_options(
-            edges=edges,
-            quantiles=quantiles,
-            choose_up_to=choose_up_to,
-            listed=edges is None and choices is None,
-            needs="--answers",
-        )
-        numbers = None if edges is None else number_answers(edges, quantiles)
+        answer_options.check_details(listed=answer_options.edges is None and choices is None, needs="--answers")
         machine = OneMachine(
             people=people,
             users=users,
             question=Question.of(
-                question, listed, texts=choices, typed=typed, numbers=numbers, choose_up_to=choose_up_to
+                question,
+                listed,
+                texts=choices,
+                typed=typed,
+                numbers=answer_options.intervals(),
+                choose_up_to=answer_options.choose_up_to,
             ),
             pace=per_second,
             shufflers=shufflers,
             port=port,
             folder=folder,
             rounds=rounds,
-            period=None if period is None else int(length_of(period, name="period").total_seconds()),
+            period=None if period is None else seconds_of(period, name="period"),
             takes_long=lambda: print_note("stopping"),
         )
     with machine:
@@ -170,10 +170,7 @@ def up(
 
 
 def _show_rounds(machine: OneMachine, *, explain: bool, as_json: bool) -> None:
-    """Print the release of every round, and then what changed between the rounds."""
-    from shuffledp.cli.progress import ProgressBar
     from shuffledp.cli.release_output import publish
-    from shuffledp.cli.trend import show_trend
     from shuffledp.explain.task_series import how_often
     from shuffledp.release.trend import Trend
 
@@ -190,7 +187,7 @@ def _show_rounds(machine: OneMachine, *, explain: bool, as_json: bool) -> None:
             outcomes.append(outcome)
             if not as_json:
                 print_title(f"Round {len(outcomes)} of {series.rounds}")
-                publish(outcome.release, out=[], top=None, as_json=False, explain=explain)
+                publish(outcome.release, explain=explain)
     trend = Trend.of([outcome.release for outcome in outcomes], rounds=series.rounds)
     if as_json:
         each = [_plain(machine, outcome) for outcome in outcomes]
@@ -202,9 +199,7 @@ def _show_rounds(machine: OneMachine, *, explain: bool, as_json: bool) -> None:
 
 
 def _stay_up(machine: OneMachine) -> None:
-    """Print the addresses, and wait for an interrupt: all rounds are over."""
-    print_note(f"Results:              {machine.results}")
-    print_note(f"Operator's console:   {machine.operator} (token: {quoted(machine.operator_token.resolve())})")
+    _note_pages(machine)
     print_note("All rounds are over. Ctrl-C stops everything.")
     with suppress(KeyboardInterrupt):
         machine.watch()
@@ -219,13 +214,11 @@ def _per_second(text: str) -> float:
 
 
 def _invite(machine: OneMachine, outcome: Outcome | None) -> None:
-    """Print the addresses, then how to answer and how to stop."""
     from shuffledp.explain.task import warnings_of
 
     waiting = 0 if outcome is None else outcome.waiting
     print_note(f"Answer in a browser:  {machine.page}")
-    print_note(f"Results:              {machine.results}")
-    print_note(f"Operator's console:   {machine.operator} (token: {quoted(machine.operator_token.resolve())})")
+    _note_pages(machine)
     _note_command(machine)
     coming = f", and about {machine.pace:.2g} simulated people arrive per second" if machine.pace else ""
     needed = counted(machine.users - waiting, "more report")
@@ -234,9 +227,11 @@ def _invite(machine: OneMachine, outcome: Outcome | None) -> None:
         print_note(f"Warning: {warning}.")
 
 
-def quoted(word: object) -> str:
-    """Quote a word for a shell."""
-    return shlex.quote(str(word))
+def _note_pages(machine: OneMachine) -> None:
+    print_note(f"Results:              {machine.results}")
+    print_note(
+        f"Operator's console:   {machine.operator} (token: {shlex.quote(str(machine.operator_token.resolve()))})"
+    )
 
 
 def _show_machine(machine: OneMachine, outcome: Outcome, *, explain: bool, as_json: bool) -> None:
@@ -245,7 +240,7 @@ def _show_machine(machine: OneMachine, outcome: Outcome, *, explain: bool, as_js
     if as_json:
         print_json(_plain(machine, outcome))
         return
-    publish(outcome.release, out=[], top=None, as_json=False, explain=explain)
+    publish(outcome.release, explain=explain)
     reported = counted(outcome.people_in_release, "person", things="people")
     batches = counted(outcome.batches, "batch", things="batches")
     waiting = f" {outcome.waiting:,} wait for the next batch of {machine.users:,}." if outcome.waiting else ""
@@ -278,5 +273,120 @@ def _plain(machine: OneMachine, outcome: Outcome) -> dict[str, Any]:
 
 
 def _note_command(machine: OneMachine) -> None:
-    command = f"shuffledp send --task {quoted(machine.task_file.resolve())} --value {quoted(machine.question.example)}"
-    print_note(f"Answer in a terminal: {command}")
+    command = [
+        "shuffledp",
+        "send",
+        "--task",
+        str(machine.task_file.resolve()),
+        "--value",
+        str(machine.question.example),
+    ]
+    print_note(f"Answer in a terminal: {shlex.join(command)}")
+
+
+_LOAD = "Load"
+
+_SEPARATOR = ";"
+"""Between the choices in a cell: less common in answers than a comma, and no delimiter of most CSV files."""
+
+
+def crowd(
+    task: Annotated[Path, option("FILE", "The task.")],
+    data: Annotated[list[str], option("FILE", "Simulated answers: a file, a folder or a pattern; may be repeated.")],
+    column: Annotated[str, option("COLUMN", "The column with the answers; each row is one person.")],
+    *,
+    people: Annotated[
+        int | None,
+        integer("Number of people, sampled from the rows; default: all rows."),
+    ] = None,
+    admission: Annotated[
+        Path | None, option("FILE", "The secret of the task, or one-time tokens, one per line.")
+    ] = None,
+    rate: Annotated[float | None, option("NUMBER", "The most reports per second.", panel=_LOAD)] = None,
+    connections: Annotated[int, integer("Number of people who send at the same time.", panel=_LOAD)] = 64,
+    processes: Annotated[
+        int | None,
+        integer("Processes that make reports; one for each core unless given.", panel=_LOAD),
+    ] = None,
+    patience: Annotated[
+        float, option("SECONDS", "How long to retry a report that cannot be sent.", panel=_LOAD)
+    ] = 60.0,
+    separator: Annotated[
+        str, option("MARK", "Between the choices in a cell, if the task allows several.")
+    ] = _SEPARATOR,
+    reading: given.FileFormat,
+    json: given.Json = False,
+) -> None:
+    """NOT PRIVATE: simulated people answer a task, or the open round of a series.
+
+    This is for tests and load tests with data that is not sensitive: it has
+    every answer in one place. Reports are the same as those of
+    `shuffledp send`, without a journal, and are retried with the same bytes.
+    If the task allows several choices, a cell has all of a person's: tea;milk.
+
+    Exit codes: 0 all reports were accepted; 3 some were refused; 5 some
+    could not be sent.
+    """
+    from shuffledp.collect import send_crowd
+    from shuffledp.collect.client.client import checked, fetch_answers, open_task
+    from shuffledp.collect.crypto.keys import read_secret
+    from shuffledp.collect.simulation.people import simulated_answers
+    from shuffledp.collect.task import read_task_or_series
+    from shuffledp.data import find_files
+
+    refuse_link(admission, "--admission", "a file with the secret or tokens")
+    everything = read_task_or_series(task)
+    checked(everything)
+    asked = open_task(everything)
+    shown = None if admission is None else read_secret(admission).split()
+    files = find_files(data, **vars(reading))
+    with ProgressBar() as progress:
+        answers = simulated_answers(files, column=column, people=people, progress=progress)
+        result = send_crowd(
+            asked,
+            split_choices(answers, asked, separator),
+            listed=fetch_answers(asked, beside=task.parent),
+            admission=shown,
+            rate=rate,
+            connections=connections,
+            processes=processes,
+            patience=patience,
+            progress=progress,
+        )
+    if json:
+        rates = ("reports_per_second", "milliseconds_per_report", "bytes_per_report")
+        print_json({"task": asked.name, **plain(result), **{name: getattr(result, name) for name in rates}})
+    else:
+        _show_crowd(result)
+    if result.unreachable or result.refused:
+        raise typer.Exit(5 if result.unreachable else 3)
+
+
+def _show_crowd(result: CrowdResult) -> None:
+    everybody = counted(result.people, "simulated person", things="simulated people")
+    some = "" if result.acknowledged == result.people else f"{result.acknowledged:,} of "
+    print_title(f"{some}{everybody} answered")
+    table = new_table("", *numbers(""), show_header=False)
+    table.add_row("acknowledged", f"{result.acknowledged:,}")
+    for reason, number in result.refused.items():
+        table.add_row(f"refused: {reason}", f"{number:,}")
+    table.add_row("could not be sent", f"{result.unreachable:,}")
+    table.add_row("retried", f"{result.tried_again:,}")
+    table.add_row("seconds", f"{result.seconds:,.1f}")
+    table.add_row("acknowledged per second", f"{result.reports_per_second:,.0f}")
+    table.add_row("ms per report, on the client", f"{result.milliseconds_per_report:,.2f}")
+    table.add_row("bytes per report", f"{result.bytes_per_report:,.0f}")
+    print_whole(table)
+
+
+def split_choices(answers: list[Any], task: Task, separator: str) -> list[Any]:
+    """Return the answers of a column as a task takes them: cells with several choices are split."""
+    from shuffledp.collect.task import AnswerChoices
+
+    if not isinstance(task.answers, AnswerChoices):
+        return answers
+    if not separator:
+        raise ParameterError(f"--separator must not be empty, got {shortened(separator)!r}")
+    return [
+        [part.strip() for part in answer.split(separator)] if isinstance(answer, str) else answer for answer in answers
+    ]

@@ -5,8 +5,7 @@ import json
 import pytest
 from typer.testing import CliRunner
 
-from shuffledp.cli import budget
-from shuffledp.cli.app import app
+from shuffledp.cli.app import COLLECTION, app
 from shuffledp.collect.client.journal import Journal
 from tests.cli.commands import command
 from tests.collect.client.test_budget import first_version, tasks
@@ -156,6 +155,6 @@ def test_a_wrong_budget_is_one_clear_error(folder, wrong, shuffler):
 
 
 def test_the_example_works(tmp_path):
-    _, *arguments = budget.EXAMPLE.split()
+    _, *arguments = COLLECTION["budget"][1].split()
     result = command(*arguments, cwd=tmp_path)
     assert result.returncode == 0, result.stderr

@@ -5,8 +5,7 @@ import json
 import pytest
 from typer.testing import CliRunner
 
-from shuffledp.cli import send
-from shuffledp.cli.app import app
+from shuffledp.cli.app import COLLECTION, app
 from shuffledp.collect import Reason
 from tests.cli.commands import command
 from tests.collect.client.conftest import task_at
@@ -27,7 +26,7 @@ def sent(folder, *more, task="theme.task.json", stdin=None):
 
 
 def test_the_examples_work(folder, shuffler):
-    for example in (send.SEND_EXAMPLE, send.CROWD_EXAMPLE):
+    for _, example in (COLLECTION["send"], COLLECTION["crowd"]):
         _, *arguments = example.split()
         result = command(*arguments, cwd=folder)
         assert result.returncode == 0, result.stderr

@@ -16,8 +16,22 @@ from typing import Any
 from shuffledp.atomic_file import write_whole
 from shuffledp.collect.analyzer.releases import check_tasks_fit
 from shuffledp.collect.crypto.keys import read_word, write_secret
-from shuffledp.collect.deployment.folders import HASHES, KEYS, LEDGER, OWN_VALUES, SECRET, SERVER, TASKS, ledger_of
-from shuffledp.collect.deployment.parties import ANALYZER, PUBLIC, PUBLIC_TASK_FILES, Chain, Party, read_party
+from shuffledp.collect.deployment.parties import (
+    ANALYZER,
+    HASHES,
+    KEYS,
+    LEDGER,
+    OWN_VALUES,
+    PUBLIC,
+    PUBLIC_TASK_FILES,
+    SECRET,
+    SERVER,
+    TASKS,
+    Chain,
+    Party,
+    ledger_of,
+    read_party,
+)
 from shuffledp.collect.server.auth import read_hashes
 from shuffledp.collect.server.settings import read_keys
 from shuffledp.collect.task import Series, Task, read_task_or_series, tasks_of
@@ -69,7 +83,8 @@ def join(
         raise ParameterError(f"folder must hold the folder of a party, one of {names}, got none in {folder}")
     for party in own:
         _check_own_values(folder, party)
-    tasks = _public_tasks(folder / PUBLIC)
+    paths = sorted(path for pattern in PUBLIC_TASK_FILES for path in (folder / PUBLIC).glob(pattern))
+    tasks = {path.name: read_task_or_series(path) for path in paths}
     for name, asked in tasks.items():
         chain.check_task(asked, name=str(folder / PUBLIC / name))
     _check_admission_is_needed(admission or {}, own, tasks, folder)
@@ -101,11 +116,6 @@ def join(
         tasks=tasks,
         written=[*files.written, *([ledger] if limits is not None else [])],
     )
-
-
-def _public_tasks(folder: Path) -> dict[str, Task | Series]:
-    paths = sorted(path for pattern in PUBLIC_TASK_FILES for path in folder.glob(pattern))
-    return {path.name: read_task_or_series(path) for path in paths}
 
 
 def _check_own_values(folder: Path, party: Party) -> None:
@@ -164,8 +174,7 @@ def _configure(
     files: _Files,
 ) -> None:
     """Add what depends on other parties and on tasks to the configuration of a server."""
-    name = "analyzer.toml" if party.party == ANALYZER else "shuffler.toml"
-    config = folder / party.party / SERVER / name
+    config = folder / party.party / SERVER / ("analyzer.toml" if party.party == ANALYZER else "shuffler.toml")
     more, defaults = dict[str, Any](), dict[str, Any]()
     if party.position > 0:  # its token is for this address only, whatever an added task names
         defaults["upstream"] = chain.parties[party.position - 1].address
