@@ -330,7 +330,7 @@ MUTANTS = (
     Mutant(
         name="removed-task-served-again",
         harm="A task that was closed and removed opens again when it is added, and people answer twice.",
-        target="shuffledp.collect.store.administered:AdministeredFiles.add",
+        target="shuffledp.collect.store.base:AdministeredFiles.add",
         pattern="FileState.CLOSED.value",
         replacement="FileState.SERVED.value",
         tests=("tests/collect/server/test_admin.py::test_the_life_of_a_task",),

@@ -10,7 +10,7 @@ import pyarrow
 import pytest
 
 from shuffledp import Ledger
-from shuffledp.collect.analyzer.formats import headers_for
+from shuffledp.collect.analyzer.shown import headers_for
 from shuffledp.collect.analyzer.worker import LIMIT
 from shuffledp.collect.server.cache import BUSY, MOST_WAITING
 from shuffledp.collect.task import task_of

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from shuffledp.collect.server.events import Event
 from shuffledp.collect.server.observability import (
+    Event,
     RateLimit,
     StderrHandler,
     log,

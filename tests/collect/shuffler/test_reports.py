@@ -15,8 +15,8 @@ from shuffledp.collect.crypto.hpke import info, public_key, seal
 from shuffledp.collect.crypto.keys import KeyPair
 from shuffledp.collect.reasons import Reason
 from shuffledp.collect.server import observability
-from shuffledp.collect.server.key_watch import KEY_GONE
 from shuffledp.collect.server.observability import rounded_time
+from shuffledp.collect.server.storage import KEY_GONE
 from shuffledp.collect.server.upstream import Upstream
 from shuffledp.collect.shuffler.app import make_app
 from shuffledp.collect.store import open_report_store

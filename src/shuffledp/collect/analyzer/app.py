@@ -18,28 +18,27 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
-from shuffledp.collect.analyzer.formats import (
+from shuffledp.collect.analyzer.settings import Settings
+from shuffledp.collect.analyzer.shown import (
     ENDINGS,
     JSON,
     TREND_ENDINGS,
     Files,
+    SeriesTrends,
     headers_for,
     media_type,
     saved_as,
     trend_saved_as,
 )
-from shuffledp.collect.analyzer.settings import Settings
 from shuffledp.collect.analyzer.tasks import ShownTasks
-from shuffledp.collect.analyzer.trends import SeriesTrends
 from shuffledp.collect.crypto.keys import KeyPair
 from shuffledp.collect.reasons import Reason, Refused
 from shuffledp.collect.server import metrics
 from shuffledp.collect.server.admin import AdminApi
+from shuffledp.collect.server.background import TaskHealth, store_fault
 from shuffledp.collect.server.cache import BoundedLock
 from shuffledp.collect.server.http import application, asking_the_store, starting
-from shuffledp.collect.server.key_watch import KeyWatch
-from shuffledp.collect.server.storage import StoreHealth, Watch, problems_by_task, storage_problems
-from shuffledp.collect.server.task_health import TaskHealth, store_fault
+from shuffledp.collect.server.storage import KeyWatch, StoreHealth, Watch, problems_by_task, storage_problems
 from shuffledp.collect.store import KeptRelease, ListedRelease, TallyStanding, TallyStore
 from shuffledp.collect.store.database import Fault, fault_of
 from shuffledp.collect.task import Series, Task

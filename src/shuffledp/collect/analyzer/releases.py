@@ -10,8 +10,7 @@ from functools import reduce
 from operator import add
 from pathlib import Path
 
-from shuffledp.collect.server.events import Event
-from shuffledp.collect.server.observability import log, log_error
+from shuffledp.collect.server.observability import Event, log, log_error
 from shuffledp.collect.store import KeptTally, TallyStore
 from shuffledp.collect.store.tallies import from_bytes
 from shuffledp.collect.task import AnswerChoices, AnswerEdges, AnswerText, Task

@@ -7,11 +7,10 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from shuffledp.collect.analyzer.hiding import HidingStore
 from shuffledp.collect.analyzer.releases import check_tasks_fit
+from shuffledp.collect.analyzer.shown import HidingStore
 from shuffledp.collect.crypto.keys import KeyPair, read_word
 from shuffledp.collect.server.auth import NO_OPERATORS, PAUSE_AFTER_WRONG, Accepted, hash_of
-from shuffledp.collect.server.pull import BatchSource
 from shuffledp.collect.server.settings import (
     StartFiles,
     Upstreams,
@@ -27,6 +26,7 @@ from shuffledp.collect.server.settings import (
     read_operators,
     warn_of_shared_keys,
 )
+from shuffledp.collect.server.upstream import BatchSource
 from shuffledp.collect.store import TallyStore, open_tally_store
 from shuffledp.collect.task import AnswersElsewhere, Series, Task
 from shuffledp.collect.web.sessions import Sessions

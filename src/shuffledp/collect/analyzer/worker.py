@@ -28,12 +28,10 @@ from shuffledp.collect.crypto.batch import AT_ONCE, Opener, chosen, spooled
 from shuffledp.collect.crypto.fingerprint import Remembered, screen
 from shuffledp.collect.crypto.keys import KeyPair
 from shuffledp.collect.reasons import Reason, Refused
-from shuffledp.collect.server.background import StoppedError, until
-from shuffledp.collect.server.events import Event
-from shuffledp.collect.server.observability import log
-from shuffledp.collect.server.pull import BatchPuller
-from shuffledp.collect.server.task_health import TaskHealth
-from shuffledp.collect.store.fingerprints import Fingerprints
+from shuffledp.collect.server.background import StoppedError, TaskHealth, until
+from shuffledp.collect.server.observability import Event, log
+from shuffledp.collect.server.upstream import BatchPuller
+from shuffledp.collect.store.base import Fingerprints
 from shuffledp.collect.store.tallies import to_bytes
 from shuffledp.collect.task import Task
 from shuffledp.collect.task.report import layer_of

@@ -23,8 +23,7 @@ from starlette.routing import Route
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from shuffledp.collect.reasons import Reason, Refused
-from shuffledp.collect.server.events import Event
-from shuffledp.collect.server.observability import log_error
+from shuffledp.collect.server.observability import Event, log_error
 from shuffledp.errors import DataError
 
 FIRST_SECONDS = 5.0

@@ -16,8 +16,8 @@ from starlette.responses import JSONResponse, Response
 
 from shuffledp import __version__
 from shuffledp.collect.reasons import Reason, Refused
+from shuffledp.collect.server.background import TaskHealth
 from shuffledp.collect.server.storage import StoreHealth
-from shuffledp.collect.server.task_health import TaskHealth
 from shuffledp.collect.store.database import Fault
 from shuffledp.collect.task import Task
 from shuffledp.formatting import counted

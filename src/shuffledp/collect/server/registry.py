@@ -19,10 +19,8 @@ from dataclasses import dataclass, field
 from typing import Any, Generic, Protocol, TypeVar
 
 from shuffledp.collect.reasons import Reason, Refused
-from shuffledp.collect.server.background import Background, Work
-from shuffledp.collect.server.events import Event
-from shuffledp.collect.server.observability import log, log_error, round_times
-from shuffledp.collect.server.series import SeriesWork
+from shuffledp.collect.server.background import Background, SeriesWork, Work
+from shuffledp.collect.server.observability import Event, log, log_error, round_times
 from shuffledp.collect.server.settings import check_guarantee
 from shuffledp.collect.store import AdministeredFiles, FileState, StoreError
 from shuffledp.collect.task import Phase, Series, Task, read_task_or_series

@@ -29,8 +29,7 @@ from starlette.types import ASGIApp
 from uvicorn.config import STARTUP_FAILURE
 from uvicorn.supervisors import Multiprocess
 
-from shuffledp.collect.server.events import Event
-from shuffledp.collect.server.observability import log, log_error, log_ready, quiet_libraries
+from shuffledp.collect.server.observability import Event, log, log_error, log_ready, quiet_libraries
 from shuffledp.errors import DataError, ParameterError
 
 MOST_WORKERS = 64

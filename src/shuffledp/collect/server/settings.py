@@ -11,10 +11,8 @@ from pathlib import Path
 from shuffledp.collect.crypto.keys import KeyPair, read_key, read_word
 from shuffledp.collect.reaching import check_server_address
 from shuffledp.collect.server.auth import NO_OPERATORS, Accepted
-from shuffledp.collect.server.events import Event
-from shuffledp.collect.server.observability import log
-from shuffledp.collect.server.pull import BatchSource
-from shuffledp.collect.server.upstream import Upstream
+from shuffledp.collect.server.observability import Event, log
+from shuffledp.collect.server.upstream import BatchSource, Upstream
 from shuffledp.collect.store import AdministeredFiles, FileState
 from shuffledp.collect.task import Phase, Series, Task, read_task_or_series
 from shuffledp.collect.task.series import tasks_of

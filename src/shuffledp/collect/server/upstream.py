@@ -1,23 +1,28 @@
-"""The client of the server upstream: lists, fetches and acknowledges batches, and tells its failures apart.
+"""Batches from the server upstream: its client, and the loop of later shufflers and the analyzer that pulls them.
 
-Nothing that arrives is trusted: the head of a batch must match the request, and exactly the number of onions it names
-must follow.
+The server upstream deletes a batch when it is acknowledged, so that happens only when the result is durable here. Until
+then a batch is the same bytes every time, so every step can be repeated. Nothing that arrives is trusted: the head of a
+batch must match the request, and exactly the number of onions it names must follow.
 """
 
 from __future__ import annotations
 
 import json
+import threading
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager
+from functools import partial
 from http import HTTPStatus
-from typing import Any
+from typing import Any, Protocol
 
 import httpx
 
 from shuffledp.collect.crypto.batch import HEAD_BYTES, BatchHead
-from shuffledp.collect.reaching import REACHING, Cause, cause_of
+from shuffledp.collect.reaching import REACHING, Cause, UpstreamError, cause_of
 from shuffledp.collect.reasons import Refused
+from shuffledp.collect.server.background import UPSTREAM, TaskHealth, until
+from shuffledp.collect.server.observability import Event
 from shuffledp.collect.store import ReadyBatch
 from shuffledp.collect.store.batches import BATCH_ID_BYTES
 from shuffledp.collect.task import Task
@@ -35,17 +40,6 @@ _MOST_BYTES = 1 << 24
 
 PROBLEM = "application/problem+json"
 """The content type of refusals (RFC 9457)."""
-
-
-class UpstreamError(DataError):
-    """The server upstream cannot be reached, refuses, or sends something invalid.
-
-    The message is public: it contains nothing of what was sent, and no address, which may be internal to a network.
-    """
-
-    def __init__(self, message: str, *, reason: Cause = Cause.INVALID_BATCH, try_again: bool = False) -> None:
-        super().__init__(message)
-        self.reason, self.try_again = reason, try_again
 
 
 class Upstream:
@@ -216,3 +210,88 @@ def _length(begun: bytes, task: Task, batch_id: bytes, position: int) -> int:
     if head.number > task.users * task.most_messages:
         raise UpstreamError("a batch has more messages than its number of reports allows")
     return head.number * task.onion_length(position)
+
+
+class BatchSource(Protocol):
+    """Where batches come from: `Upstream` over the network."""
+
+    def ready(self, task: Task) -> Sequence[ReadyBatch]:
+        """The batches that are ready to be pulled."""
+
+    def left(self, task: Task) -> int | None:
+        """The number of batches that were not pulled yet; None if the task is not closed there."""
+
+    def batch(self, task: Task, batch_id: bytes, *, position: int) -> AbstractContextManager[Iterator[bytes]]:
+        """The onions of a batch whose head matches the request, in blocks cut anywhere."""
+
+    def acknowledge(self, task: Task, batch_id: bytes) -> None:
+        """Report that a batch is durable here; idempotent."""
+
+    def close(self) -> None:
+        """Close the connections."""
+
+
+class ProcessedBatches(Protocol):
+    """The store of the server that pulls."""
+
+    def has_batch(self, batch_id: bytes) -> bool:
+        """Whether the batch was processed here."""
+
+
+ProcessBatch = Callable[[bytes, Iterator[bytes], threading.Event], None]
+"""Process a batch, given its id and the blocks of its onions; its result is durable when this returns."""
+
+
+class BatchPuller:
+    """Pull the batches of one task for the server at `position`; `process` makes their result durable.
+
+    What fails is left upstream, reported in `health` by the public sentences `source_failed` and `batch_failed`, and
+    retried with growing pauses; it delays no other batch.
+    """
+
+    def __init__(
+        self,
+        task: Task,
+        source: BatchSource,
+        store: ProcessedBatches,
+        process: ProcessBatch,
+        *,
+        position: int,
+        health: TaskHealth,
+        source_failed: str,
+        batch_failed: str,
+    ) -> None:
+        self._task, self._source, self._store, self._process = task, source, store, process
+        self._position, self._health = position, health
+        self._source_failed, self._batch_failed = source_failed, batch_failed
+
+    def step(self, stopping: threading.Event) -> bool:
+        """Pull all batches that are ready; return whether one of them succeeded."""
+        pulled = [
+            self._health.attempt(
+                batch.batch_id, partial(self._pull, batch.batch_id, stopping), message=self._batch_failed
+            )
+            for batch in until(stopping, self._ready())
+        ]
+        return any(pulled)
+
+    def _ready(self) -> Sequence[ReadyBatch]:
+        """The batches upstream; none while the list cannot be fetched."""
+        if not self._health.may_try(UPSTREAM):
+            return []
+        try:
+            ready = self._source.ready(self._task)
+        except DataError as error:
+            self._health.failed(UPSTREAM, error, self._source_failed, Event.UPSTREAM_FAILED)
+            return []
+        self._health.succeeded(UPSTREAM)
+        self._health.forget_all_batches_but(batch.batch_id for batch in ready)
+        return ready
+
+    def _pull(self, batch_id: bytes, stopping: threading.Event) -> bool:
+        """Fetch, process and acknowledge a batch; return True."""
+        if not self._store.has_batch(batch_id):
+            with self._source.batch(self._task, batch_id, position=self._position) as blocks:
+                self._process(batch_id, until(stopping, blocks), stopping)
+        self._source.acknowledge(self._task, batch_id)
+        return True

@@ -21,9 +21,8 @@ from typing import Protocol
 from shuffledp.collect.crypto.keys import KeyPair
 from shuffledp.collect.reasons import Reason, Refused
 from shuffledp.collect.server.auth import Accepted, hash_of
-from shuffledp.collect.server.events import Event
-from shuffledp.collect.server.key_watch import KEY_GONE
-from shuffledp.collect.server.observability import log_error
+from shuffledp.collect.server.observability import Event, log_error
+from shuffledp.collect.server.storage import KEY_GONE
 from shuffledp.collect.store import Arrival, Outcome, ReportStore, Standing
 from shuffledp.collect.task import Phase, Task
 from shuffledp.collect.task.report import OpenedReport, open_report

@@ -9,7 +9,6 @@ from pathlib import Path
 
 from shuffledp.collect.crypto.keys import KeyPair, read_word
 from shuffledp.collect.server.auth import NO_OPERATORS, PAUSE_AFTER_WRONG, Accepted, hash_of, read_hashes
-from shuffledp.collect.server.pull import BatchSource
 from shuffledp.collect.server.settings import (
     StartFiles,
     Upstreams,
@@ -25,6 +24,7 @@ from shuffledp.collect.server.settings import (
     read_operators,
     warn_of_shared_keys,
 )
+from shuffledp.collect.server.upstream import BatchSource
 from shuffledp.collect.shuffler.ingest import Admission, OneTimeTokens, OpenAdmission, SharedSecret
 from shuffledp.collect.store import ReportStore, open_report_store
 from shuffledp.collect.task import Series, Task

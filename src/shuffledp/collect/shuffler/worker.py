@@ -23,11 +23,9 @@ import numpy as np
 from shuffledp.collect.crypto.batch import Onions, Opener, chosen, mix, spooled
 from shuffledp.collect.crypto.fingerprint import Screened, screen
 from shuffledp.collect.reasons import Reason
-from shuffledp.collect.server.background import LONGEST_PAUSE, until
-from shuffledp.collect.server.events import Event
-from shuffledp.collect.server.observability import log
-from shuffledp.collect.server.pull import BatchPuller, BatchSource
-from shuffledp.collect.server.task_health import TaskHealth
+from shuffledp.collect.server.background import LONGEST_PAUSE, TaskHealth, until
+from shuffledp.collect.server.observability import Event, log
+from shuffledp.collect.server.upstream import BatchPuller, BatchSource
 from shuffledp.collect.shuffler.settings import Served
 from shuffledp.collect.store import ReportStore
 from shuffledp.collect.task import Phase, Task

@@ -18,9 +18,8 @@ from types import TracebackType
 from typing import Self
 
 from shuffledp.collect.crypto.batch import in_blocks
-from shuffledp.collect.store.administered import AdministeredFiles
+from shuffledp.collect.store.base import AdministeredFiles, Fingerprints, Memories
 from shuffledp.collect.store.database import ConflictError, Database, Transaction
-from shuffledp.collect.store.fingerprints import Fingerprints, Memories
 from shuffledp.collect.store.schema import ReadyBatch
 from shuffledp.errors import DataError, ParameterError
 

@@ -24,9 +24,8 @@ from typing import TYPE_CHECKING, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from shuffledp.collect.store.administered import AdministeredFiles
+from shuffledp.collect.store.base import AdministeredFiles, Fingerprints, Memories
 from shuffledp.collect.store.database import Database
-from shuffledp.collect.store.fingerprints import Fingerprints, Memories
 from shuffledp.collect.store.schema import (
     Collected,
     CountedBatch,
