@@ -30,7 +30,7 @@ def test_the_same_file_by_its_address_and_its_path(tmp_path):
         store.add(arrivals(TASK, 1))
     for path in (tmp_path / "a store.db", str(tmp_path / "a store.db")):
         with open_report_store(path) as store:
-            assert store.waiting(TASK.id) == 1
+            assert store.standing(TASK.id).waiting == 1
 
 
 @pytest.mark.parametrize("path", ["missing/store.db", "file/store.db", "/sys/store.db", "/proc/store.db"])
@@ -114,7 +114,7 @@ def test_a_full_disk_is_named_and_nothing_is_stored(tmp_path):
         with pytest.raises(StoreError, match="is the disk full") as raised:
             store.add(new)
         assert raised.value.fault is Fault.DISK_FULL
-        assert store.waiting(TASK.id) == 0
+        assert store.standing(TASK.id).waiting == 0
         assert store.add(new) == [Outcome.STORED] * 4  # a failed connection is replaced by one without that limit
 
 

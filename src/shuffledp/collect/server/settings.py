@@ -139,11 +139,6 @@ class Upstreams:
     def __init__(self) -> None:
         self._known: dict[str, Upstream] = {}
 
-    @property
-    def addresses(self) -> set[str]:
-        """The addresses at which a token is shown."""
-        return set(self._known)
-
     def at(self, address: str, token: Path) -> Upstream:
         """The server at an address, which knows the hash of the token in a file."""
         if address not in self._known:

@@ -5,12 +5,13 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator
 from enum import StrEnum
+from typing import Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from shuffledp.collect.crypto.fingerprint import FINGERPRINT_BYTES, new_secret
-from shuffledp.collect.store.database import ConflictError, Database, Transaction
+from shuffledp.collect.store.database import ConflictError, Database, Row, Transaction, Value
 from shuffledp.errors import DataError
 
 Fingerprints = NDArray[np.uint8]
@@ -20,6 +21,33 @@ _AT_ONCE = 10_000
 
 _DELETED = b""
 """Stands for a secret that was destroyed."""
+
+
+class Store:
+    """What both stores have; safe for several threads and processes at once."""
+
+    def __init__(self, database: Database) -> None:
+        self._database, self.memories, self.files = database, Memories(database), AdministeredFiles(database)
+
+    @property
+    def database(self) -> Database:
+        """The database, for checks of its health."""
+        return self._database
+
+    def close(self) -> None:
+        """Close the connections; the store cannot be used afterwards."""
+        self._database.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def _rows(self, statement: str, *values: Value) -> list[Row]:
+        """The rows of one query."""
+        with self._database.reading() as transaction:
+            return transaction.rows(statement, *values)
 
 
 class Memories:

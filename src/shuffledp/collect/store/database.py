@@ -14,6 +14,7 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Any, Generic, Protocol, TypeVar
 
+from shuffledp.collect.store.schema import Schema
 from shuffledp.errors import DataError, ParameterError
 
 Value = bytes | int | str | None
@@ -128,9 +129,17 @@ class Database(Protocol):
 
 
 class Watched:
-    """A database whose failures are noticed in one place."""
+    """A database of a schema, whose failures are noticed in one place."""
 
     _notice: Callable[[StoreError], None] | None = None
+
+    def __init__(self, schema: Schema, patience: float) -> None:
+        self._schema, self._patience = schema, patience
+
+    @property
+    def version(self) -> int:
+        """The version of the tables, which opening the store has brought up to date."""
+        return self._schema.version
 
     def watch(self, failed: Callable[[StoreError], None]) -> None:
         """Call this with every later failure, whatever was read or written."""

@@ -26,7 +26,7 @@ times as many bytes. Equal places are sampled again: for 500 reports once in fou
 
 
 class ReportStore(BatchStore):
-    """Reports and batches of a shuffler; safe for several threads and processes at once."""
+    """Reports and batches of a shuffler."""
 
     def prepare(self, *tasks: Collected) -> None:
         """Register tasks in one transaction, and finish the work of a process that was killed; idempotent."""
@@ -60,18 +60,14 @@ class ReportStore(BatchStore):
 
     def has_unspent(self, task_id: bytes) -> bool:
         """Whether a one-time token is left."""
-        with self._database.reading() as transaction:
-            return bool(
-                transaction.rows("SELECT 1 FROM admissions WHERE task = ? AND spent = 0 LIMIT 1", self._task(task_id))
-            )
+        return bool(self._rows("SELECT 1 FROM admissions WHERE task = ? AND spent = 0 LIMIT 1", self._task(task_id)))
 
     def unspent(self, task_id: bytes, *, most: int) -> list[bytes]:
         """Return some unspent hashes: all of a task with a shared secret, which is never spent."""
-        with self._database.reading() as transaction:
-            rows = transaction.rows(
-                "SELECT hash FROM admissions WHERE task = ? AND spent = 0 ORDER BY hash LIMIT ?",
-                *(self._task(task_id), most),
-            )
+        rows = self._rows(
+            "SELECT hash FROM admissions WHERE task = ? AND spent = 0 ORDER BY hash LIMIT ?",
+            *(self._task(task_id), most),
+        )
         return [bytes(key) for (key,) in rows]
 
     def expire(self, task_id: bytes) -> int:
@@ -97,14 +93,13 @@ class ReportStore(BatchStore):
 
     def is_unexpired(self, task_id: bytes) -> bool:
         """Whether reports of a task were stored, and it has not expired; False for a task that was never prepared."""
-        with self._database.reading() as transaction:
-            return bool(
-                transaction.rows(
-                    "SELECT 1 FROM tasks JOIN counts ON counts.task = tasks.task "
-                    "WHERE tasks.task_id = ? AND tasks.short_by IS NULL AND counts.reports > 0 LIMIT 1",
-                    task_id,
-                )
+        return bool(
+            self._rows(
+                "SELECT 1 FROM tasks JOIN counts ON counts.task = tasks.task "
+                "WHERE tasks.task_id = ? AND tasks.short_by IS NULL AND counts.reports > 0 LIMIT 1",
+                task_id,
             )
+        )
 
     def standing(self, task_id: bytes) -> Standing:
         """Return all counters of a task, at one moment."""

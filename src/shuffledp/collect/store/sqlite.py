@@ -15,7 +15,7 @@ import tempfile
 import threading
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, suppress
 from pathlib import Path
 from urllib.parse import quote
 
@@ -48,7 +48,8 @@ class SQLiteDatabase(Watched):
     """The file at `path`; a new one is readable by its owner only."""
 
     def __init__(self, path: Path, schema: Schema, *, patience: float = PATIENCE) -> None:
-        self._path, self._schema, self._patience = path, schema, patience
+        super().__init__(schema, patience)
+        self._path = path
         self._pool = Pool(self._connected, sqlite3.Connection.close)
         # threads of one process queue here, since SQLite's own waiting sleeps for up to 0.1 s
         self._write_lock = threading.Lock()
@@ -75,11 +76,9 @@ class SQLiteDatabase(Watched):
             with suppress(DataError):  # the change is committed; this is tried again after the next one
                 self._empty_the_log(wait=0)  # adding a report should not wait for this
 
-    @contextmanager
-    def reading(self) -> Iterator[Transaction]:
+    def reading(self) -> AbstractContextManager[Transaction]:
         """Run queries on one snapshot, while others may write."""
-        with self._transaction("BEGIN") as transaction:
-            yield transaction
+        return self._transaction("BEGIN")
 
     def forget(self, *_: str) -> None:
         """Copy the log into the file and empty it; if others use it, that happens after the next change."""
@@ -116,11 +115,6 @@ class SQLiteDatabase(Watched):
         with self.writing() as transaction:
             ((version,),) = transaction.rows("PRAGMA user_version")
             transaction.run(f"PRAGMA user_version = {version}")
-
-    @property
-    def version(self) -> int:
-        """The version of the tables, which opening the store has brought up to date."""
-        return self._schema.version
 
     @property
     def file(self) -> Path:

@@ -18,14 +18,12 @@ import zlib
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
-from types import TracebackType
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
-from shuffledp.collect.store.base import AdministeredFiles, Fingerprints, Memories
-from shuffledp.collect.store.database import Database
+from shuffledp.collect.store.base import Fingerprints, Store
 from shuffledp.collect.store.schema import (
     Collected,
     CountedBatch,
@@ -106,11 +104,8 @@ def _in_parts(tally: bytes) -> list[bytes]:
     return [tally[at : at + _PART_BYTES] for at in range(0, max(1, len(tally)), _PART_BYTES)]
 
 
-class TallyStore:
-    """Tallies and releases of an analyzer; safe for several threads and processes at once."""
-
-    def __init__(self, database: Database) -> None:
-        self._database, self.memories, self.files = database, Memories(database), AdministeredFiles(database)
+class TallyStore(Store):
+    """Tallies and releases of an analyzer."""
 
     def prepare(self, *tasks: Collected) -> None:
         """Register tasks in one transaction; idempotent."""
@@ -122,8 +117,7 @@ class TallyStore:
 
     def has_batch(self, batch_id: bytes) -> bool:
         """Whether the batch has a tally."""
-        with self._database.reading() as transaction:
-            return bool(transaction.rows("SELECT 1 FROM tallies WHERE batch_id = ?", batch_id))
+        return bool(self._rows("SELECT 1 FROM tallies WHERE batch_id = ?", batch_id))
 
     def keep_tally(
         self,
@@ -213,8 +207,7 @@ class TallyStore:
 
     def listed(self, task_id: bytes) -> list[ListedRelease]:
         """Return number and time of all releases of a task, the oldest first."""
-        with self._database.reading() as transaction:
-            rows = transaction.rows("SELECT number, made FROM releases WHERE task_id = ? ORDER BY number", task_id)
+        rows = self._rows("SELECT number, made FROM releases WHERE task_id = ? ORDER BY number", task_id)
         return [ListedRelease(number=number, made=datetime.fromisoformat(made)) for number, made in rows]
 
     def listed_of(self, task_ids: Sequence[bytes]) -> dict[bytes, list[ListedRelease]]:
@@ -228,13 +221,12 @@ class TallyStore:
 
     def batches(self, task_id: bytes) -> list[CountedBatch]:
         """Return all counted batches in the order of their first release; those without one come last."""
-        with self._database.reading() as transaction:
-            rows = transaction.rows(
-                "SELECT people, refused, problem, (SELECT MIN(number) FROM released WHERE "
-                "released.batch_id = tallies.batch_id AND released.task_id = tallies.task_id) "
-                "FROM tallies WHERE task_id = ? ORDER BY batch_id",
-                task_id,
-            )
+        rows = self._rows(
+            "SELECT people, refused, problem, (SELECT MIN(number) FROM released WHERE "
+            "released.batch_id = tallies.batch_id AND released.task_id = tallies.task_id) "
+            "FROM tallies WHERE task_id = ? ORDER BY batch_id",
+            task_id,
+        )
         found = [
             CountedBatch(people=people, refused=json.loads(refused), problem=problem, release=release)
             for people, refused, problem, release in rows
@@ -244,12 +236,10 @@ class TallyStore:
     def release(self, task_id: bytes, number: int | None = None) -> KeptRelease | None:
         """Return the release of this number, or the latest; None if there is none."""
         which, given = ("", ()) if number is None else ("AND number = ? ", (number,))
-        with self._database.reading() as transaction:
-            rows = transaction.rows(
-                f"SELECT number, made, content FROM releases WHERE task_id = ? {which}ORDER BY number DESC LIMIT 1",
-                task_id,
-                *given,
-            )
+        rows = self._rows(
+            f"SELECT number, made, content FROM releases WHERE task_id = ? {which}ORDER BY number DESC LIMIT 1",
+            *(task_id, *given),
+        )
         if not rows:
             return None
         found, made, content = rows[0]
@@ -274,20 +264,3 @@ class TallyStore:
             releases=releases,
             refused=dict(refused),
         )
-
-    @property
-    def database(self) -> Database:
-        """The database, for checks of its health."""
-        return self._database
-
-    def close(self) -> None:
-        """Close the connections; the store cannot be used afterwards."""
-        self._database.close()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
