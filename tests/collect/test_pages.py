@@ -18,10 +18,10 @@ from shuffledp.collect.analyzer.settings import Settings as AnalyzerSettings
 from shuffledp.collect.reasons import Reason
 from shuffledp.collect.server import metrics
 from shuffledp.collect.server.auth import Accepted
+from shuffledp.collect.server.settings import LOOKS_EVERY
 from shuffledp.collect.server.storage import StoreHealth
 from shuffledp.collect.shuffler import tasks as shuffler_status
 from shuffledp.collect.shuffler.app import make_app as shuffler_app
-from shuffledp.collect.shuffler.settings import LOOKS_EVERY
 from shuffledp.collect.shuffler.settings import Served as ShufflerServed
 from shuffledp.collect.shuffler.settings import Settings as ShufflerSettings
 from shuffledp.collect.store import Standing, TallyStanding

@@ -72,7 +72,7 @@ class ShownTasks:
         if new:
             self._settings.check_ledger([*known, *tasks_of(asked)])
             counted_too = [each.served for each in others if each.served is not None]
-            warn_of_shared_keys((each.task, each.key) for each in (*counted_too, *served))
+            warn_of_shared_keys([*counted_too, *served])
         return [*(Shown(each.task, each) for each in served), *map(Shown, shown)]
 
     def task_of(self, item: Shown) -> Task:

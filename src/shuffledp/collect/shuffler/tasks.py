@@ -72,7 +72,7 @@ class ServedTasks:
         earlier = stored_tasks(self._store.files) if new else ()
         found = self._settings.options.served(tasks_of(asked), others, earlier=earlier, added=True, is_over=is_over)
         if new:
-            warn_of_shared_keys((each.task, each.key) for each in (*others, *found))
+            warn_of_shared_keys([*others, *found])
         return found
 
     def task_of(self, item: Served) -> Task:

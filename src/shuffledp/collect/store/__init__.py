@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from urllib.parse import unquote
 
-from shuffledp.collect.store.base import AdministeredFiles, FileState
+from shuffledp.collect.store.base import AdministeredFiles, FileState, Store
 from shuffledp.collect.store.database import Database, Fault, StoreError, fault_of
 from shuffledp.collect.store.reports import ReportStore
 from shuffledp.collect.store.schema import (
@@ -73,6 +73,7 @@ __all__ = [
     "ReadyBatch",
     "ReportStore",
     "Standing",
+    "Store",
     "StoreError",
     "TallyStanding",
     "TallyStore",

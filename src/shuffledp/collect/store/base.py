@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from enum import StrEnum
 from typing import Self
@@ -12,6 +13,7 @@ from numpy.typing import NDArray
 
 from shuffledp.collect.crypto.fingerprint import FINGERPRINT_BYTES, new_secret
 from shuffledp.collect.store.database import ConflictError, Database, Row, Transaction, Value
+from shuffledp.collect.store.schema import Collected
 from shuffledp.errors import DataError
 
 Fingerprints = NDArray[np.uint8]
@@ -23,11 +25,15 @@ _DELETED = b""
 """Stands for a secret that was destroyed."""
 
 
-class Store:
+class Store(ABC):
     """What both stores have; safe for several threads and processes at once."""
 
     def __init__(self, database: Database) -> None:
         self._database, self.memories, self.files = database, Memories(database), AdministeredFiles(database)
+
+    @abstractmethod
+    def prepare(self, *tasks: Collected) -> None:
+        """Register tasks in one transaction; idempotent."""
 
     @property
     def database(self) -> Database:
