@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from functools import partial
 from typing import Any, TypeVar
 
@@ -33,14 +32,12 @@ from shuffledp.collect.analyzer.shown import (
 from shuffledp.collect.analyzer.tasks import ShownTasks
 from shuffledp.collect.crypto.keys import KeyPair
 from shuffledp.collect.reasons import Reason, Refused
-from shuffledp.collect.server import metrics
-from shuffledp.collect.server.admin import AdminApi
-from shuffledp.collect.server.background import TaskHealth, store_fault
+from shuffledp.collect.server import monitoring
 from shuffledp.collect.server.cache import BoundedLock
-from shuffledp.collect.server.http import application, asking_the_store, starting
-from shuffledp.collect.server.storage import KeyWatch, StoreHealth, Watch, problems_by_task, storage_problems
+from shuffledp.collect.server.http import application, asking_the_store
+from shuffledp.collect.server.monitoring import TaskServer
+from shuffledp.collect.server.storage import StoreHealth, storage_problems
 from shuffledp.collect.store import KeptRelease, ListedRelease, TallyStanding, TallyStore
-from shuffledp.collect.store.database import Fault, fault_of
 from shuffledp.collect.task import Series, Task
 from shuffledp.collect.task.asker import asker_fields
 from shuffledp.collect.web.console import Console
@@ -148,16 +145,16 @@ def families(
     numbers = {task: release.number for task, release in last.items()}
     times = {task: release.made.timestamp() for task, release in last.items()}
     return [
-        metrics.counter("shuffledp_batches", "Batches counted or refused.", each("batches")),
-        metrics.counter("shuffledp_batches_refused", "Batches with too few messages.", each("problems")),
-        metrics.counter("shuffledp_people", "People in counted batches.", each("people")),
-        metrics.counter("shuffledp_releases", "Visible releases.", each("releases")),
-        metrics.gauge("shuffledp_last_release_number", "Number of the latest release.", numbers),
-        metrics.gauge("shuffledp_last_release_seconds", "When the latest release was made.", times),
-        metrics.gauge("shuffledp_releases_stopped", "1 if more people are counted than have reported.", stopped),
-        metrics.gauge("shuffledp_budget_exceeded", "1 if the next release would exceed the ledger.", over_budget),
-        metrics.refusals("shuffledp_messages_refused", "Messages refused, by reason.", refused),
-        metrics.problem_family(problems),
+        monitoring.counter("shuffledp_batches", "Batches counted or refused.", each("batches")),
+        monitoring.counter("shuffledp_batches_refused", "Batches with too few messages.", each("problems")),
+        monitoring.counter("shuffledp_people", "People in counted batches.", each("people")),
+        monitoring.counter("shuffledp_releases", "Visible releases.", each("releases")),
+        monitoring.gauge("shuffledp_last_release_number", "Number of the latest release.", numbers),
+        monitoring.gauge("shuffledp_last_release_seconds", "When the latest release was made.", times),
+        monitoring.gauge("shuffledp_releases_stopped", "1 if more people are counted than have reported.", stopped),
+        monitoring.gauge("shuffledp_budget_exceeded", "1 if the next release would exceed the ledger.", over_budget),
+        monitoring.refusals("shuffledp_messages_refused", "Messages refused, by reason.", refused),
+        monitoring.problem_family(problems),
     ]
 
 
@@ -199,14 +196,14 @@ def app_from(read_settings: Callable[[], Settings], background: bool) -> Starlet
     return make_app(read_settings())
 
 
-class Analyzer:
+class Analyzer(TaskServer[TallyStanding]):
     """Handlers of all requests, and the threads beside them."""
 
     def __init__(self, settings: Settings) -> None:
         self._settings, self._store = settings, settings.shown
         self._tasks = ShownTasks(settings, shufflers=self._shufflers, ask_reported=self._ask_reported)
-        self._storage = StoreHealth(settings.store.database)
-        self._watch = Watch(self._storage, KeyWatch(self._keys), every=settings.every)
+        storage = StoreHealth(settings.store.database)
+        super().__init__(settings, self._tasks.registry, self._tasks.work_on, storage=storage)
         self._files, self._briefs = Files(), Briefs(self._store)
         self._trends = SeriesTrends(self._store, processes=settings.processes)
         self.console = Console(
@@ -225,17 +222,6 @@ class Analyzer:
             working=self._works,
             trend_of=self._trend_part,
         )
-        self.admin = AdminApi(self._tasks.registry, operators=settings.operators, pause=settings.pause_after_wrong)
-
-    @asynccontextmanager
-    async def running(self, app: Starlette) -> AsyncIterator[None]:
-        """The lifespan of the application."""
-        with starting():
-            await run_in_threadpool(self._start)
-        try:
-            yield
-        finally:
-            await run_in_threadpool(self._stop)
 
     def of_task(self, handler: Handler) -> Callable[[Request], Awaitable[Response]]:
         """Find the task of a request."""
@@ -304,46 +290,17 @@ class Analyzer:
         found = self._trends.of(series)
         return None if found is None else found.part
 
-    async def show_health(self, request: Request) -> Response:
-        """Whether the store answers and the background threads run, and the problems of tasks."""
-        failing, unavailable = self._failing, False
-        try:
-            _, problems = await self._standings()
-        except Refused as refused:  # the store cannot even be read
-            failing, unavailable = failing or fault_of(refused.__context__), True
-            problems = self._problems_of_storage(failing)
-        return metrics.health_response(
-            working=self._works(), problems=problems, failing=failing, unavailable=unavailable
-        )
-
-    async def show_metrics(self, request: Request) -> Response:
-        """Metrics for Prometheus."""
-        try:
-            standings, problems = await self._standings()
-            last = await self._last_releases()
-        except Refused as refused:
-            fault = self._storage.failing or fault_of(refused.__context__)
-            return metrics.unreadable_response(self._storage, fault, self._problems_of_storage(fault))
-        work = self._tasks.work_on.copy()
-        found = metrics.server_families(self._storage, self._failing)
-        found += metrics.task_families(self._tasks.tasks.values(), metrics.upstream_causes(self._health()))
-        found += families(
+    async def _families(
+        self, standings: Mapping[str, TallyStanding], problems: Mapping[str, Sequence[str]]
+    ) -> list[Metric]:
+        last, work = await self._last_releases(), self._tasks.work_on.copy()
+        return families(
             standings,
             problems,
             {name: each.stopped for name, each in work.items()},
             {name: each.over_budget for name, each in work.items()},
             last,
         )
-        return metrics.metrics_response(found)
-
-    def _health(self) -> dict[str, TaskHealth]:
-        """The health of the work on tasks, by task."""
-        return {name: work.health for name, work in self._tasks.work_on.copy().items()}
-
-    @property
-    def _failing(self) -> Fault | None:
-        """Why the store cannot be used; None while it can."""
-        return self._storage.failing or store_fault(self._health().values())
 
     async def _last_releases(self) -> dict[str, ListedRelease]:
         """The latest release of each task that has one."""
@@ -352,7 +309,6 @@ class Analyzer:
         return {task.name: listed[task.id][-1] for task in tasks if listed[task.id]}
 
     async def _standings(self) -> tuple[dict[str, TallyStanding], dict[str, list[str]]]:
-        """The counters and the problems of all tasks."""
         tasks = self._tasks.tasks
         standings = {
             name: await _from_the_store(partial(self._store.standing, task.id)) for name, task in tasks.items()
@@ -379,16 +335,12 @@ class Analyzer:
 
     def _problems(self, task: Task, standing: TallyStanding | None) -> list[str]:
         work = self._tasks.work_on.get(task.name)
-        replayed = [] if standing is None else metrics.replay_problem(standing.refused)
+        replayed = [] if standing is None else monitoring.replay_problem(standing.refused)
         shown, closed = self._tasks.registry.items.get(task.name), self._tasks.registry.is_closed(task)
         key = None if shown is None or shown.served is None else shown.served.key
         no_key = [NO_KEY] if key is None and not closed else []
         stored = storage_problems(key, self._storage.failing, closed=closed)
         return [*no_key, *stored, *([] if work is None else work.health.problems), *replayed]
-
-    def _problems_of_storage(self, failing: Fault) -> dict[str, list[str]]:
-        """The problems of tasks while the store cannot be read."""
-        return problems_by_task(self._keys(), failing, is_closed=self._tasks.registry.is_closed)
 
     def _keys(self) -> list[tuple[Task, KeyPair]]:
         shown = self._tasks.registry.items.values()
@@ -400,16 +352,8 @@ class Analyzer:
     def _shufflers(self, task: Task) -> list[ShufflerHealth]:
         return self.console.shufflers_now(task)
 
-    def _works(self) -> bool:
-        return self._watch.working and self._tasks.registry.working
-
-    def _start(self) -> None:
-        self._tasks.registry.start()
-        self._watch.start()
-
     def _stop(self) -> None:
-        self._tasks.registry.stop()
-        self._watch.stop()
+        super()._stop()
         self.console.close()
         self._settings.close()
 

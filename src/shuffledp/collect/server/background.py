@@ -176,11 +176,6 @@ class TaskHealth:
         return result
 
 
-def store_fault(tasks: Iterable[TaskHealth]) -> Fault | None:
-    """Why the store of this server cannot be used for one of these tasks; None while it can."""
-    return next((fault for health in tasks if (fault := health.store_fault) is not None), None)
-
-
 def _level_of(what: bytes | str, error: Exception) -> int:
     """The level of the log line of a failure: no error while an operator has added a task here and not yet upstream."""
     expected = what == UPSTREAM and isinstance(error, UpstreamError) and error.reason is Cause.UNKNOWN_TASK

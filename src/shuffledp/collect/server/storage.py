@@ -26,7 +26,6 @@ from typing import NamedTuple, TypeVar
 from weakref import WeakKeyDictionary
 
 from shuffledp.collect.crypto.keys import KeyPair
-from shuffledp.collect.server.background import Background
 from shuffledp.collect.server.observability import Event, log, log_error
 from shuffledp.collect.store.database import Database, Fault, StoreError, fault_of
 from shuffledp.collect.task import Task
@@ -159,28 +158,6 @@ def _space(place: Path) -> Space | None:
     return Space(rounded_space(found.free), rounded_size(found.total))
 
 
-class Watch:
-    """The threads of a process that look after its store and its keys."""
-
-    def __init__(self, store: StoreHealth, keys: KeyWatch, *, every: float) -> None:
-        self._threads = [Background(store, every=every), Background(keys, every=every)]
-
-    def start(self) -> None:
-        """Start the threads."""
-        for thread in self._threads:
-            thread.start()
-
-    def stop(self) -> None:
-        """Stop the threads."""
-        for thread in self._threads:
-            thread.stop()
-
-    @property
-    def working(self) -> bool:
-        """Whether the threads run."""
-        return all(thread.alive for thread in self._threads)
-
-
 def storage_problems(key: KeyPair | None, failing: Fault | None, *, closed: bool) -> list[str]:
     """Public sentences about a store that cannot be written, and about the key of a task that is not closed."""
     found = []
@@ -189,13 +166,6 @@ def storage_problems(key: KeyPair | None, failing: Fault | None, *, closed: bool
     if key is not None and key.destroyed and not closed:  # after a task, its key is destroyed on purpose
         found.append(KEY_GONE)
     return found
-
-
-def problems_by_task(
-    keys: Iterable[tuple[Task, KeyPair]], failing: Fault, *, is_closed: Callable[[Task], bool]
-) -> dict[str, list[str]]:
-    """The problems of tasks while the store cannot be read."""
-    return {task.name: storage_problems(key, failing, closed=is_closed(task)) for task, key in keys}
 
 
 LOOKS_BEFORE_GONE = 10

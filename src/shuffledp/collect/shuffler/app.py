@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from itertools import chain
 from typing import Any
 
+from prometheus_client.core import Metric
 from starlette.applications import Starlette
 from starlette.concurrency import run_in_threadpool
 from starlette.middleware import Middleware
@@ -19,10 +20,8 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from shuffledp.collect.crypto.batch import HEAD_BYTES, BatchHead
 from shuffledp.collect.crypto.keys import KeyPair
 from shuffledp.collect.reasons import Reason, Refused
-from shuffledp.collect.server import metrics
-from shuffledp.collect.server.admin import AdminApi
 from shuffledp.collect.server.auth import bearer
-from shuffledp.collect.server.background import Background, TaskHealth, store_fault
+from shuffledp.collect.server.background import Background
 from shuffledp.collect.server.http import (
     Rate,
     application,
@@ -31,16 +30,15 @@ from shuffledp.collect.server.http import (
     header_of,
     problem,
     refusal_of,
-    starting,
     unexpected,
 )
+from shuffledp.collect.server.monitoring import TaskServer
 from shuffledp.collect.server.observability import Event, log_error
-from shuffledp.collect.server.storage import KeyWatch, StoreHealth, Watch, problems_by_task, storage_problems
+from shuffledp.collect.server.storage import StoreHealth, storage_problems
 from shuffledp.collect.shuffler.ingest import GroupCommit, Refusals
 from shuffledp.collect.shuffler.settings import Served, Settings
 from shuffledp.collect.shuffler.tasks import ServedTasks, families, no_tokens, problems_of, status_of
 from shuffledp.collect.store import ReadyBatch, Standing
-from shuffledp.collect.store.database import Fault, fault_of
 from shuffledp.collect.task import Task
 from shuffledp.collect.web.administration import Administration
 from shuffledp.collect.web.assets import NO_STORE
@@ -158,24 +156,24 @@ def app_from(read_settings: Callable[..., Settings], background: bool) -> Direct
     return make_app(read_settings(background=background))
 
 
-class Shuffler:
+class Shuffler(TaskServer[Standing]):
     """Handlers of all requests, and the threads beside them."""
 
     def __init__(self, settings: Settings) -> None:
         self._settings, self._store = settings, settings.store
-        self._storage = StoreHealth(settings.store.database)
-        self._commits = GroupCommit(self._storage.watched(settings.store.add))
+        storage = StoreHealth(settings.store.database)
+        self._commits = GroupCommit(storage.watched(settings.store.add))
         self._refusals = Refusals(settings.store)
         self._tasks = ServedTasks(settings, self._commits)
         self._rate = Rate(settings.most_per_second)
-        self._writing = Background(self._refusals, every=settings.every)
-        self._watch = Watch(self._storage, KeyWatch(self._keys), every=settings.every)
-        self.admin = AdminApi(
+        super().__init__(
+            settings,
             self._tasks.registry,
-            operators=settings.operators,
-            pause=settings.pause_after_wrong,
+            self._tasks.work_on,
+            storage=storage,
             add_hashes=self._tasks.add_hashes,
         )
+        self._threads.append(Background(self._refusals, every=settings.every))
 
     def operator_pages(self) -> list[Route]:
         """The routes of the operator's page of tasks, if there is an operator."""
@@ -304,48 +302,16 @@ class Shuffler:
             raise Refused(Reason.UNKNOWN_BATCH)
         return Response(status_code=204)
 
-    async def show_metrics(self, request: Request) -> Response:
-        """Metrics for Prometheus."""
-        try:
-            standings, problems = await self._standings()
-            spent = await self._spent(standings)
-        except Refused as refused:
-            fault = self._storage.failing or fault_of(refused.__context__)
-            return metrics.unreadable_response(self._storage, fault, self._problems_of_storage(fault))
-        found = metrics.server_families(self._storage, self._failing)
-        found += metrics.task_families(self._tasks.registry.tasks.values(), metrics.upstream_causes(self._health()))
+    async def _families(self, standings: Mapping[str, Standing], problems: Mapping[str, Sequence[str]]) -> list[Metric]:
+        spent = await self._spent(standings)
         positions = {name: served.position for name, served in self._tasks.served.items()}
-        found += families(standings, problems, positions, spent, of_no_task=self._refusals.of_no_task)
-        return metrics.metrics_response(found)
+        return families(standings, problems, positions, spent, of_no_task=self._refusals.of_no_task)
 
-    async def show_health(self, request: Request) -> Response:
-        """Whether the store answers and the background threads run, and the problems of tasks."""
+    def _takes_no_reports(self) -> bool:
         # a batch that cannot be mixed is no reason to send reports elsewhere
-        unavailable = self._storage.failing is not None and bool(self._tasks.ingestion)
-        failing = self._failing
-        try:
-            _, problems = await self._standings()
-        except Refused as refused:  # the store cannot even be read
-            failing, unavailable = failing or fault_of(refused.__context__), True
-            problems = self._problems_of_storage(failing)
-        return metrics.health_response(
-            working=self._writing.alive and self._watch.working and self._tasks.registry.working,
-            problems=problems,
-            failing=failing,
-            unavailable=unavailable,
-        )
-
-    def _health(self) -> dict[str, TaskHealth]:
-        """The health of the work of this process, by task."""
-        return {name: work.health for name, work in self._tasks.work_on.copy().items()}
-
-    @property
-    def _failing(self) -> Fault | None:
-        """Why the store cannot be used for reports, or for a batch; None while it can."""
-        return self._storage.failing or store_fault(self._health().values())
+        return self._storage.failing is not None and bool(self._tasks.ingestion)
 
     async def _standings(self) -> tuple[dict[str, Standing], dict[str, list[str]]]:
-        """The counters and the problems of all tasks."""
         tasks = self._tasks.served  # an operator may add another meanwhile
         with asking_the_store():
             standings = {
@@ -370,33 +336,23 @@ class Shuffler:
     @asynccontextmanager
     async def running(self, app: Starlette) -> AsyncIterator[None]:
         """The lifespan of the application; it ends when no request is in flight any longer."""
-        with starting():
-            await run_in_threadpool(self._start)
-        try:
-            yield
-        finally:
-            await self._commits.close()
-            await run_in_threadpool(self._stop)
+        async with super().running(app):
+            try:
+                yield
+            finally:
+                await self._commits.close()
 
     def _start(self) -> None:
-        self._tasks.registry.start()
+        super()._start()
         self._tasks.refresh_admission()  # before the first report
-        self._writing.start()
-        self._watch.start()
 
     def _stop(self) -> None:
-        self._tasks.registry.stop()
-        self._writing.stop()
-        self._watch.stop()
+        super()._stop()
         try:
             self._refusals.write()
         except Exception as error:  # only counters are lost
             log_error(Event.REFUSALS_NOT_COUNTED, error)
         self._settings.close()
-
-    def _problems_of_storage(self, failing: Fault) -> dict[str, list[str]]:
-        """The problems of tasks while the store cannot be read."""
-        return problems_by_task(self._keys(), failing, is_closed=self._tasks.registry.is_closed)
 
     def _keys(self) -> list[tuple[Task, KeyPair]]:
         return [(served.task, served.key) for served in self._tasks.served.values()]

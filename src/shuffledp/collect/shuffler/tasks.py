@@ -11,7 +11,7 @@ from typing import Any
 from prometheus_client.core import Metric
 
 from shuffledp.collect.reasons import Reason, Refused
-from shuffledp.collect.server import metrics
+from shuffledp.collect.server import monitoring
 from shuffledp.collect.server.auth import Accepted
 from shuffledp.collect.server.background import Work
 from shuffledp.collect.server.http import MOST_IN_FLIGHT, InFlight, most_in_flight
@@ -236,7 +236,7 @@ _NO_SECRET = "The shared secret is not known, so no report can be admitted: add 
 
 def problems_of(served: Served, standing: Standing, store: ReportStore) -> list[str]:
     """Public sentences about what the store says of a task."""
-    found = metrics.replay_problem(standing.refused)
+    found = monitoring.replay_problem(standing.refused)
     if short := standing.refused.get(Reason.TOO_FEW_MESSAGES.value, 0):
         found.append(
             f"{counted(short, 'batch', things='batches')} had too few messages, so the noise is incomplete: not "
@@ -286,20 +286,23 @@ def families(
 
     short_by = {task: each.short_by for task, each in standings.items() if each.short_by is not None}
     refused = {task: standing.refused for task, standing in standings.items()}
-    unknown = metrics.process_counter(
-        "shuffledp_requests_for_unknown_tasks", "Requests for unknown tasks, by process.", of_no_task
+    unknown = monitoring.counter(
+        "shuffledp_requests_for_unknown_tasks",
+        "Requests for unknown tasks, by process.",
+        {monitoring.process(): of_no_task},
+        "process",
     )
     return [
-        metrics.gauge("shuffledp_position", "Place of this shuffler in the chain, from 0.", positions),
-        metrics.counter("shuffledp_reports", "Reports stored.", each("reports")),
-        metrics.gauge("shuffledp_reports_waiting", "Reports that are not in a batch yet.", each("waiting")),
-        metrics.counter("shuffledp_batches", "Batches closed.", each("batches")),
-        metrics.gauge("shuffledp_batches_to_be_mixed", "Batches closed but not mixed yet.", each("closing")),
-        metrics.gauge("shuffledp_batches_ready", "Batches waiting for the next server.", each("ready")),
-        metrics.counter("shuffledp_batches_acknowledged", "Batches the next server has.", each("acknowledged")),
-        metrics.gauge("shuffledp_short_by", "Reports missing from the last batch of a closed task.", short_by),
-        metrics.refusals("shuffledp_refused", "Refusals, by reason.", refused),
+        monitoring.gauge("shuffledp_position", "Place of this shuffler in the chain, from 0.", positions),
+        monitoring.counter("shuffledp_reports", "Reports stored.", each("reports")),
+        monitoring.gauge("shuffledp_reports_waiting", "Reports that are not in a batch yet.", each("waiting")),
+        monitoring.counter("shuffledp_batches", "Batches closed.", each("batches")),
+        monitoring.gauge("shuffledp_batches_to_be_mixed", "Batches closed but not mixed yet.", each("closing")),
+        monitoring.gauge("shuffledp_batches_ready", "Batches waiting for the next server.", each("ready")),
+        monitoring.counter("shuffledp_batches_acknowledged", "Batches the next server has.", each("acknowledged")),
+        monitoring.gauge("shuffledp_short_by", "Reports missing from the last batch of a closed task.", short_by),
+        monitoring.refusals("shuffledp_refused", "Refusals, by reason.", refused),
         unknown,
-        metrics.gauge("shuffledp_tokens_spent", "1 if no unspent one-time token is left.", spent),
-        metrics.problem_family(problems),
+        monitoring.gauge("shuffledp_tokens_spent", "1 if no unspent one-time token is left.", spent),
+        monitoring.problem_family(problems),
     ]
