@@ -210,7 +210,7 @@ class BatchAnalyzer:
         self._puller = BatchPuller(
             served.task,
             served.upstream,
-            settings.store,
+            settings.store.has_batch,
             self._count,
             position=len(served.task.shufflers),
             health=self.health,

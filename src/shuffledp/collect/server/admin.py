@@ -1,8 +1,4 @@
-"""The HTTP API of operators: list, add, close and remove tasks while the server runs.
-
-Every request needs the bearer token of an operator, whose hash the server was started with. Answers hold public files
-and public counters, nothing of people.
-"""
+"""The HTTP API of operators (docs/reference/endpoints.md): list, add, close and remove tasks while the server runs."""
 
 from __future__ import annotations
 
@@ -59,8 +55,6 @@ class AdminApi:
         ]
 
     def _checked(self, handler: Handler) -> Handler:
-        """Let only operators in."""
-
         async def endpoint(request: Request) -> Response:
             if bearer(request.headers.get("authorization")) not in self._operators:
                 await self._wrong.wait()
@@ -87,7 +81,6 @@ class AdminApi:
         return self._registry.about(self._registry.find(name))
 
     async def _add(self, request: Request) -> Response:
-        """201 for a new file, 200 for one that is served already."""
         content = await body_of(request, MOST_FILE_BYTES)
         entry, new = await run_in_threadpool(self._registry.add, content)
         about = await run_in_threadpool(self._registry.about, entry)

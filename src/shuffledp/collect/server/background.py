@@ -94,10 +94,8 @@ UPSTREAM = "upstream"
 
 @dataclass(frozen=True)
 class _Failure:
-    """A current failure: a public sentence, when it may be tried again and the pause until then, and its cause."""
-
-    message: str
-    retry: float
+    message: str  # public
+    retry: float  # when it may be tried again
     pause: float
     cause: Cause | None = None
     fault: Fault | None = None
@@ -177,7 +175,7 @@ class TaskHealth:
 
 
 def _level_of(what: bytes | str, error: Exception) -> int:
-    """The level of the log line of a failure: no error while an operator has added a task here and not yet upstream."""
+    # no error while an operator has added a task here and not yet upstream
     expected = what == UPSTREAM and isinstance(error, UpstreamError) and error.reason is Cause.UNKNOWN_TASK
     return logging.INFO if expected else logging.ERROR
 
@@ -236,7 +234,6 @@ class SeriesWork:
         return worked
 
     def _begins(self, task: Task) -> bool:
-        """Begin the work on a round; return whether that succeeded."""
         try:
             self._begun.append(_Round(task, self._begin(task)))
         except Exception as error:  # such as a store that does not answer now

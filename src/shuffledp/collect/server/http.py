@@ -1,7 +1,6 @@
 """The parts of both web applications: limits, problem documents (RFC 9457), and how an application is put together.
 
-No limit looks at the sender: a server must not remember who sent what. Answers and logs contain nothing of a request:
-only the reason of a refusal or, for an unexpected error, its type and the place in the code.
+No limit looks at the sender: a server must not remember who sent what. Answers and logs contain nothing of a request.
 """
 
 from __future__ import annotations
@@ -101,11 +100,9 @@ class _Patience:
         self._until = self._begun + seconds
 
     def extend_to(self, seconds: float) -> None:
-        """Wait until this number of seconds after the start."""
         self._until = self._begun + seconds
 
     def end_if_over(self, now: float) -> None:
-        """Cancel the request if its time is over."""
         if now >= self._until and not self._over:
             assert self._task is not None
             self._over = self._task.cancel()
@@ -124,7 +121,6 @@ class _Patience:
 
 
 def _watched(loop: asyncio.AbstractEventLoop) -> set[_Patience]:
-    """Start the timer of an event loop; forget loops that have ended."""
     for ended in [each for each in tuple(_AWAITED) if each.is_closed()]:  # threads may have loops of their own
         _AWAITED.pop(ended, None)
     _AWAITED[loop] = set()
@@ -133,7 +129,6 @@ def _watched(loop: asyncio.AbstractEventLoop) -> set[_Patience]:
 
 
 def _look(loop: asyncio.AbstractEventLoop) -> None:
-    """End the senders of an event loop that are too slow, and look again later unless nobody sends."""
     awaited = _AWAITED[loop]
     if not awaited:
         del _AWAITED[loop]
@@ -165,10 +160,7 @@ class Rate:
 
 
 class InFlight:
-    """A limit for the number of requests in flight; another thread may change `most`.
-
-    A request is counted in a `with` block, and refused if there are too many.
-    """
+    """A limit for the number of requests in flight, each in a `with` block; another thread may change `most`."""
 
     def __init__(self, most: int) -> None:
         self.most, self._number = most, 0

@@ -2,11 +2,8 @@
 
 The store decides, so that all processes and machines of a server agree. Each looks at it every half second and begins
 or ends its work on a task; requests in flight are not interrupted. A file is a task or a series: a series is added,
-closed and removed with all its rounds.
-
-Closing early does what the closing time does, at another moment: complete batches are forwarded, the reports that are
-in none are deleted, and the number of missing people is public. A batch is still of exactly `users` reports. Other
-servers learn of it only from their own operators; batches in flight still arrive there.
+closed and removed with all its rounds. Closing early does what the closing time does, at another moment.
+docs/reference/endpoints.md, "Operators", has the rules.
 """
 
 from __future__ import annotations
@@ -45,8 +42,8 @@ class Host(Protocol[Item]):
     ) -> Sequence[Item]:
         """Return the items of a file; raise an error if it cannot be served beside the others.
 
-        A `new` file is checked as at the start of the server; one in the store was checked when it was added. A task
-        that `is_over` needs no key: it has no item, or one that is only shown.
+        Only a `new` file is checked as at the start. A task that `is_over` needs no key: it has no item, or one that is
+        only shown.
         """
 
     def task_of(self, item: Item) -> Task:
@@ -120,12 +117,10 @@ class Entry(Generic[Item]):
 
 
 class Registry(Generic[Item]):
-    """The files and tasks of a process; `clock` gives seconds since 1970.
+    """The files and tasks of a process; `asked` are the series of the start, and its tasks without an item.
 
     `tasks`, `items` and `closed_early` are by the name of the task, `series` by its own; each is replaced as a whole,
     so readers need no lock. The event loop must not wait for the lock, which is held while the store is asked.
-
-    `asked` are the series of the start, and its tasks without an item.
     """
 
     def __init__(
@@ -162,17 +157,17 @@ class Registry(Generic[Item]):
 
     @property
     def entries(self) -> list[Entry[Item]]:
-        """All files that are not removed, in the order in which this process learned of them."""
+        """All files that are not removed."""
         with self._changing:
             return list(self._entries.values())
 
     @property
     def working(self) -> bool:
-        """Whether all background threads run; needs no lock."""
+        """Whether all background threads run."""
         return self._watching.alive and all(thread.alive for thread in self._threads)
 
     def is_closed(self, task: Task) -> bool:
-        """Whether a task accepts no report any more: its time is over, or it was closed early."""
+        """Whether a task accepts no report any more."""
         return task.name in self.closed_early or task.phase(self._clock()) is Phase.CLOSED
 
     def start(self) -> None:
@@ -249,7 +244,6 @@ class Registry(Generic[Item]):
                 self._host.close_unserved(task)
 
     def _opened(self, key: bytes, states: Mapping[bytes, FileState]) -> Entry[Item]:
-        """Open a file of the store; a failure delays no other file."""
         asked, retry = read_task_or_series(self._files.content(key)), time.monotonic() + RETRY_AFTER
         round_times(asked.id, asked.time_precision)
         early, now = states[key] is FileState.CLOSED or _was_closed_with_series(asked, states), self._clock()
@@ -314,7 +308,7 @@ class Registry(Generic[Item]):
         return entry
 
     def add(self, content: bytes) -> tuple[Entry[Item], bool]:
-        """Serve a file after the checks of a start; return whether it is new. Idempotent."""
+        """Serve a file after the checks of a start; return whether it is new."""
         with _refusing():
             asked = read_task_or_series(content)
             check_guarantee(asked)  # takes seconds: not under the lock
@@ -350,7 +344,7 @@ class Registry(Generic[Item]):
                 raise ParameterError("all rounds of the series are over, and no key of them is left")
 
     def close(self, name: str) -> Entry[Item]:
-        """Close a file early; idempotent. Nothing happens if its closing time has passed."""
+        """Close a file early, unless its closing time has passed."""
         entry, now = self.find(name), self._clock()
         asked = entry.asked
         if entry.asked.phase(now) is Phase.CLOSED:
@@ -369,11 +363,7 @@ class Registry(Generic[Item]):
         return entry
 
     def remove(self, name: str, *, unchecked: bool = False) -> None:
-        """Remove a file that is closed and finished; idempotent.
-
-        `unchecked`: without asking servers before this one, which may be gone. Batches there are then not forwarded or
-        counted, unless the file is added again. Batches here of a task that cannot be served are deleted.
-        """
+        """Remove a file that is closed and finished; if `unchecked`, without asking servers before this one."""
         if not is_hexadecimal(name):
             raise Refused(Reason.UNKNOWN_TASK)
         self.update()
@@ -421,7 +411,6 @@ def _was_closed_with_series(asked: Task | Series, states: Mapping[bytes, FileSta
 
 @contextmanager
 def _refusing() -> Iterator[None]:
-    """Refuse a file with the error of the check that it fails."""
     try:
         yield
     except (Refused, StoreError):

@@ -1,14 +1,12 @@
 """What a server needs to do its work: a store that can be written, space on its disks, and its keys.
 
-A thread of each process looks after them. The store fails when a commit of reports or a probe fails. It works again
-after a commit that comes long enough after the last failure: while a disk is nearly full, a short report may still fit
-where the next one does not. A load balancer sends no reports to a server that fails, so then a probe commits. No other
-probe does: commits at known times, between those of reports, would say when each report arrived. Failures of other
-work, such as mixing a batch, are problems of its task (`TaskHealth`). All failures of the database are counted here.
+The store fails when a commit of reports or a probe fails. It works again after a commit that comes long enough after
+the last failure: while a disk is nearly full, a short report may still fit where the next one does not. A load balancer
+sends no reports to a server that fails, so then a probe commits. No other probe does: commits at known times, between
+those of reports, would say when each report arrived. Failures of other work are problems of its task (`TaskHealth`).
 
-A key file that was overwritten, or stays missing in its folder, was destroyed. The private key is dropped from memory,
-and no report or batch of its tasks is opened any more. A folder that is missing, or another one than before, is a disk
-that is not mounted: the key stays.
+A key file that was overwritten, or stays missing in its folder, was destroyed: the private key is dropped from memory.
+A folder that is missing, or another one than before, is a disk that is not mounted: the key stays.
 """
 
 from __future__ import annotations
@@ -51,7 +49,7 @@ Result = TypeVar("Result")
 
 
 class Space(NamedTuple):
-    """Free bytes of a file system, rounded down, and its size, rounded up: in some, what others write changes both."""
+    """Free bytes of a file system, and its size; rounded, since in some what others write changes both."""
 
     free: int
     size: int
@@ -85,7 +83,7 @@ class StoreHealth:
 
     @property
     def errors(self) -> dict[str, int]:
-        """Failures of this process, of reads and writes, by every possible reason."""
+        """Failures of this process by every possible reason."""
         with self._guard:
             return {reason.value: self._errors[reason.value] for reason in Fault}
 
@@ -96,7 +94,7 @@ class StoreHealth:
 
     @property
     def space(self) -> dict[str, Space]:
-        """The space for the store, if it is a file, and for temporary files; rounded, and measured once a minute."""
+        """The space for the store, if it is a file, and for temporary files."""
         now = self._clock()
         if self._space is None or now - self._space[0] >= SPACE_EVERY:
             places = {"store": self._database.file, "temporary": Path(tempfile.gettempdir())}
@@ -159,7 +157,7 @@ def _space(place: Path) -> Space | None:
 
 
 def storage_problems(key: KeyPair | None, failing: Fault | None, *, closed: bool) -> list[str]:
-    """Public sentences about a store that cannot be written, and about the key of a task that is not closed."""
+    """Public sentences about a store that cannot be written, and about a key that is gone."""
     found = []
     if failing is not None:
         found.append(f"Nothing can be stored, since {failing.meaning}: reports are refused and batches wait.")
@@ -179,12 +177,9 @@ KEY_GONE = (
 
 @dataclass
 class _Seen:
-    """What was seen of a key's file: its folder, its state when it was read last, and the looks that missed it.
+    """What was seen of a key's file: its folder, its state when it was read last, and the looks that missed it."""
 
-    `task` is the id of the first task with this key.
-    """
-
-    task: bytes
+    task: bytes  # the first with this key
     folder: tuple[int, int] | None = None
     state: tuple[int, int, int] | None = None
     missed: int = 0
@@ -193,7 +188,7 @@ class _Seen:
 class KeyWatch:
     """Drop private keys whose files are gone; `keys` gives the tasks of now and their keys.
 
-    A key is watched as long as it is in memory: its file is usually destroyed after its task was removed.
+    A key is watched while it is in memory: its file is usually destroyed after its task was removed.
     """
 
     def __init__(self, keys: Callable[[], Iterable[tuple[Task, KeyPair]]]) -> None:

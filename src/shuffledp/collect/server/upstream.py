@@ -180,7 +180,6 @@ def _listed(each: Any) -> ReadyBatch:
 
 
 def _onions(content: Iterator[bytes], task: Task, batch_id: bytes, position: int) -> Iterator[bytes]:
-    """Yield the onions after the head of a batch; their length must match the head."""
     begun = b""
     while len(begun) < HEAD_BYTES:
         part = next(content, None)
@@ -231,19 +230,13 @@ class BatchSource(Protocol):
         """Close the connections."""
 
 
-class ProcessedBatches(Protocol):
-    """The store of the server that pulls."""
-
-    def has_batch(self, batch_id: bytes) -> bool:
-        """Whether the batch was processed here."""
-
-
 ProcessBatch = Callable[[bytes, Iterator[bytes], threading.Event], None]
 """Process a batch, given its id and the blocks of its onions; its result is durable when this returns."""
 
 
 class BatchPuller:
-    """Pull the batches of one task for the server at `position`; `process` makes their result durable.
+    """Pull the batches of one task for the server at `position`; `process` makes the result durable of those that this
+    server does not have yet.
 
     What fails is left upstream, reported in `health` by the public sentences `source_failed` and `batch_failed`, and
     retried with growing pauses; it delays no other batch.
@@ -253,7 +246,7 @@ class BatchPuller:
         self,
         task: Task,
         source: BatchSource,
-        store: ProcessedBatches,
+        has_batch: Callable[[bytes], bool],
         process: ProcessBatch,
         *,
         position: int,
@@ -261,7 +254,7 @@ class BatchPuller:
         source_failed: str,
         batch_failed: str,
     ) -> None:
-        self._task, self._source, self._store, self._process = task, source, store, process
+        self._task, self._source, self._has_batch, self._process = task, source, has_batch, process
         self._position, self._health = position, health
         self._source_failed, self._batch_failed = source_failed, batch_failed
 
@@ -276,7 +269,6 @@ class BatchPuller:
         return any(pulled)
 
     def _ready(self) -> Sequence[ReadyBatch]:
-        """The batches upstream; none while the list cannot be fetched."""
         if not self._health.may_try(UPSTREAM):
             return []
         try:
@@ -289,8 +281,7 @@ class BatchPuller:
         return ready
 
     def _pull(self, batch_id: bytes, stopping: threading.Event) -> bool:
-        """Fetch, process and acknowledge a batch; return True."""
-        if not self._store.has_batch(batch_id):
+        if not self._has_batch(batch_id):
             with self._source.batch(self._task, batch_id, position=self._position) as blocks:
                 self._process(batch_id, until(stopping, blocks), stopping)
         self._source.acknowledge(self._task, batch_id)

@@ -138,7 +138,7 @@ class BatchMixer:
         self._puller = BatchPuller(
             served.task,
             upstream,
-            store,
+            store.has_batch,
             self._process,
             position=served.position,
             health=self.health,
