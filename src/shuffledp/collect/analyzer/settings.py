@@ -22,7 +22,7 @@ from shuffledp.collect.server.settings import (
     read_files,
     read_operators,
 )
-from shuffledp.collect.server.upstream import BatchSource
+from shuffledp.collect.server.upstream import Upstream
 from shuffledp.collect.store import TallyStore, open_tally_store
 from shuffledp.collect.task import AnswersElsewhere, Task
 from shuffledp.collect.web.sessions import Sessions
@@ -38,7 +38,7 @@ _MOST_PROCESSES = 1024
 class Served(ServedTask):
     """A task, the analyzer's key of it, and its last shuffler."""
 
-    upstream: BatchSource
+    upstream: Upstream
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -78,7 +78,7 @@ class TaskOptions(SharedOptions):
     def _at(self, task: Task) -> str:
         return self.upstream or task.shufflers[-1].address
 
-    def _source(self, task: Task) -> BatchSource:
+    def _source(self, task: Task) -> Upstream:
         missing = "an analyzer with a key fetches batches from the last shuffler with it"
         return self.source(self._at(task), missing=missing)
 

@@ -13,7 +13,7 @@ from shuffledp.collect.crypto.keys import KeyPair, read_key, read_word
 from shuffledp.collect.reaching import check_server_address
 from shuffledp.collect.server.auth import NO_OPERATORS, PAUSE_AFTER_WRONG, Accepted
 from shuffledp.collect.server.observability import Event, log
-from shuffledp.collect.server.upstream import BatchSource, Upstream
+from shuffledp.collect.server.upstream import Upstream
 from shuffledp.collect.store import AdministeredFiles, FileState, Store
 from shuffledp.collect.task import Phase, Series, Task, read_task_or_series
 from shuffledp.collect.task.series import tasks_of
@@ -45,7 +45,7 @@ class ServedTask:
 
     task: Task
     key: KeyPair
-    upstream: BatchSource | None = None
+    upstream: Upstream | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -66,7 +66,7 @@ class SharedOptions:
         """The keys by their public keys."""
         return {each.public: each for each in read_keys(self.key, operators=self.operators)}
 
-    def source(self, address: str, *, missing: str) -> BatchSource:
+    def source(self, address: str, *, missing: str) -> Upstream:
         """The server upstream at an address; `missing` says why a token is needed."""
         if self.token is None:
             raise ParameterError(f"token is missing: {missing}")

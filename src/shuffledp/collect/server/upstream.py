@@ -11,10 +11,10 @@ import json
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import contextmanager
 from functools import partial
 from http import HTTPStatus
-from typing import Any, Protocol
+from typing import Any
 
 import httpx
 
@@ -57,14 +57,9 @@ class Upstream:
 
     def ready(self, task: Task) -> list[ReadyBatch]:
         """The batches that are ready to be pulled."""
-        answer = self._trying(lambda: self._asked("GET", self._batches(task)))
-        try:
+        answer = self._trying("GET", self._batches(task))
+        with _reading("a list of batches"):
             return [_listed(each) for each in json.loads(answer)["batches"]]
-        except (TypeError, KeyError, ValueError, OverflowError, RecursionError):
-            raise UpstreamError(
-                "the server upstream does not answer with a list of batches, as a shuffler of shuffledp does",
-                reason=Cause.NOT_SHUFFLEDP,
-            ) from None
 
     def left(self, task: Task) -> int | None:
         """The number of batches that were not pulled yet; None if there may be more, since the task is not closed.
@@ -72,20 +67,15 @@ class Upstream:
         A server that does not know the task has none: it was removed there.
         """
         try:
-            answer = self._trying(lambda: self._asked("GET", f"{self._address}/v1/tasks/{task.name}/status"))
+            answer = self._trying("GET", f"{self._address}/v1/tasks/{task.name}/status")
         except UpstreamError as error:
             if error.reason is Cause.UNKNOWN_TASK:
                 return 0
             raise
-        try:
+        with _reading("the status of a task"):
             status = json.loads(answer)
             has_ended = status["short_by"] is not None if status["position"] == 0 else status["closed"] is True
             return int(status["batches"]) - int(status["batches_acknowledged"]) if has_ended else None
-        except (TypeError, KeyError, ValueError, OverflowError, RecursionError):
-            raise UpstreamError(
-                "the server upstream does not answer with the status of a task, as a shuffler of shuffledp does",
-                reason=Cause.NOT_SHUFFLEDP,
-            ) from None
 
     @contextmanager
     def batch(self, task: Task, batch_id: bytes, *, position: int) -> Iterator[Iterator[bytes]]:
@@ -99,7 +89,7 @@ class Upstream:
 
     def acknowledge(self, task: Task, batch_id: bytes) -> None:
         """Report that a batch is durable here and may be deleted there; idempotent."""
-        self._trying(lambda: self._asked("DELETE", f"{self._batches(task)}/{batch_id.hex()}"))
+        self._trying("DELETE", f"{self._batches(task)}/{batch_id.hex()}")
 
     def _batches(self, task: Task) -> str:
         return f"{self._address}/v1/tasks/{task.name}/batches"
@@ -120,15 +110,15 @@ class Upstream:
         # no proxy may compress what is checked by its length
         return self._client.stream(method, address, headers=self._headers | {"accept-encoding": "identity"})
 
-    def _trying(self, ask: Callable[[], bytes]) -> bytes:
+    def _trying(self, method: str, address: str) -> bytes:
         for attempt in range(1, ATTEMPTS):
             try:
-                return ask()
+                return self._asked(method, address)
             except UpstreamError as error:
                 if not error.try_again:
                     raise
                 time.sleep(self._pause * attempt)
-        return ask()
+        return self._asked(method, address)
 
     @contextmanager
     def _reaching(self) -> Iterator[None]:
@@ -140,6 +130,17 @@ class Upstream:
     def _explained(self, blocks: Iterator[bytes]) -> Iterator[bytes]:
         with self._reaching():
             yield from blocks
+
+
+@contextmanager
+def _reading(what: str) -> Iterator[None]:
+    try:
+        yield
+    except (TypeError, KeyError, ValueError, OverflowError, RecursionError):
+        raise UpstreamError(
+            f"the server upstream does not answer with {what}, as a shuffler of shuffledp does",
+            reason=Cause.NOT_SHUFFLEDP,
+        ) from None
 
 
 def _unreachable(cause: Cause) -> UpstreamError:
@@ -211,25 +212,6 @@ def _length(begun: bytes, task: Task, batch_id: bytes, position: int) -> int:
     return head.number * task.onion_length(position)
 
 
-class BatchSource(Protocol):
-    """Where batches come from: `Upstream` over the network."""
-
-    def ready(self, task: Task) -> Sequence[ReadyBatch]:
-        """The batches that are ready to be pulled."""
-
-    def left(self, task: Task) -> int | None:
-        """The number of batches that were not pulled yet; None if the task is not closed there."""
-
-    def batch(self, task: Task, batch_id: bytes, *, position: int) -> AbstractContextManager[Iterator[bytes]]:
-        """The onions of a batch whose head matches the request, in blocks cut anywhere."""
-
-    def acknowledge(self, task: Task, batch_id: bytes) -> None:
-        """Report that a batch is durable here; idempotent."""
-
-    def close(self) -> None:
-        """Close the connections."""
-
-
 ProcessBatch = Callable[[bytes, Iterator[bytes], threading.Event], None]
 """Process a batch, given its id and the blocks of its onions; its result is durable when this returns."""
 
@@ -245,7 +227,7 @@ class BatchPuller:
     def __init__(
         self,
         task: Task,
-        source: BatchSource,
+        source: Upstream,
         has_batch: Callable[[bytes], bool],
         process: ProcessBatch,
         *,

@@ -20,7 +20,7 @@ from shuffledp.collect.server.settings import (
     read_files,
     read_operators,
 )
-from shuffledp.collect.server.upstream import BatchSource
+from shuffledp.collect.server.upstream import Upstream
 from shuffledp.collect.shuffler.ingest import Admission, OneTimeTokens, OpenAdmission, SharedSecret
 from shuffledp.collect.store import ReportStore, open_report_store
 from shuffledp.collect.task import Task
@@ -77,19 +77,23 @@ class TaskOptions(SharedOptions):
             raise ParameterError(
                 f"workers must be 1 for a later shuffler, which ingests no reports, got {self.workers}"
             )
-        known = {_before(each.task, each.position, self.upstream) for each in others if each.position}
-        check_one_upstream([*known, *(_before(each, at, self.upstream) for each, at in later)])
+        known = {self._before(each.task, each.position) for each in others if each.position}
+        check_one_upstream([*known, *(self._before(each, at) for each, at in later)])
         for position in {at for _, at in later}:
-            new = {_before(each, at, self.upstream) for each, at in later if at == position}
+            new = {self._before(each, at) for each, at in later if at == position}
             check_known_upstream(new, self._known_before(earlier, held, otherwise=position))
         found = [
             Served(task=each, position=0, key=own, admission=_admission(each, self.secret, added=added))
             if at == 0
-            else Served(task=each, position=at, key=own, upstream=self._source(_before(each, at, self.upstream), at))
+            else Served(task=each, position=at, key=own, upstream=self._source(self._before(each, at), at))
             for each, at, own in places
         ]
         check_one_next_server([*others, *found])
         return found
+
+    def _before(self, task: Task, position: int) -> str:
+        """The address of the shuffler before this one."""
+        return self.upstream or task.shufflers[position - 1].address
 
     def _known_before(self, earlier: Sequence[Task], held: Mapping[str, KeyPair], *, otherwise: int) -> set[str]:
         """The addresses before this shuffler in earlier tasks; without a key, its position is taken as `otherwise`."""
@@ -97,10 +101,10 @@ class TaskOptions(SharedOptions):
         for task in earlier:
             own = [position for position, place in enumerate(task.shufflers) if place.key in held]
             positions = own or [min(otherwise, len(task.shufflers) - 1)]
-            found |= {_before(task, position, self.upstream) for position in positions if position > 0}
+            found |= {self._before(task, position) for position in positions if position > 0}
         return found
 
-    def _source(self, address: str, position: int) -> BatchSource:
+    def _source(self, address: str, position: int) -> Upstream:
         which = f"the key is of shuffler {position + 1} of the task"
         return self.source(address, missing=f"{which}, which pulls batches from the one before it with a token")
 
@@ -268,8 +272,3 @@ def _admission(task: Task, secret: Path | None, *, added: bool) -> Admission:
     if secret is None and not added:
         raise ParameterError("admission_secret is missing: the task accepts reports only with a secret")
     return SharedSecret(Accepted(() if secret is None else (hash_of(read_word(secret)),)), until_own=added)
-
-
-def _before(task: Task, position: int, address: str | None) -> str:
-    """The address of the shuffler before this one."""
-    return address or task.shufflers[position - 1].address

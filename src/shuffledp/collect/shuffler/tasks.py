@@ -18,7 +18,7 @@ from shuffledp.collect.server.http import MOST_IN_FLIGHT, InFlight, most_in_flig
 from shuffledp.collect.server.observability import Event, log
 from shuffledp.collect.server.registry import NoAnswerError, Registry
 from shuffledp.collect.server.settings import stored_tasks, warn_of_shared_keys
-from shuffledp.collect.server.upstream import BatchSource
+from shuffledp.collect.server.upstream import Upstream
 from shuffledp.collect.shuffler.ingest import GroupCommit, Ingestion, SharedSecret
 from shuffledp.collect.shuffler.settings import Served, Settings
 from shuffledp.collect.shuffler.worker import BatchCloser, BatchMixer, expire
@@ -210,7 +210,7 @@ def _not_fetched(batches: int) -> str:
     return f"The next server has not fetched {counted(batches, 'batch', things='batches')} yet."
 
 
-def _waits_upstream(upstream: BatchSource, task: Task) -> str | None:
+def _waits_upstream(upstream: Upstream, task: Task) -> str | None:
     """A sentence if the shuffler before this one has batches, or may get some."""
     try:
         left = upstream.left(task)

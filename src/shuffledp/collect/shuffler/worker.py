@@ -25,7 +25,7 @@ from shuffledp.collect.crypto.fingerprint import Screened, screen
 from shuffledp.collect.reasons import Reason
 from shuffledp.collect.server.background import LONGEST_PAUSE, TaskHealth, until
 from shuffledp.collect.server.observability import Event, log
-from shuffledp.collect.server.upstream import BatchPuller, BatchSource
+from shuffledp.collect.server.upstream import BatchPuller, Upstream
 from shuffledp.collect.shuffler.settings import Served
 from shuffledp.collect.store import ReportStore
 from shuffledp.collect.task import Phase, Task
@@ -125,7 +125,7 @@ class BatchMixer:
     def __init__(
         self,
         served: Served,
-        upstream: BatchSource,
+        upstream: Upstream,
         store: ReportStore,
         *,
         processes: int | None,

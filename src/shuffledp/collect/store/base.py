@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from shuffledp.collect.crypto.fingerprint import FINGERPRINT_BYTES, new_secret
 from shuffledp.collect.store.database import ConflictError, Database, Row, Transaction, Value
-from shuffledp.collect.store.schema import Collected
+from shuffledp.collect.task import Task
 from shuffledp.errors import DataError
 
 Fingerprints = NDArray[np.uint8]
@@ -32,7 +32,7 @@ class Store(ABC):
         self._database, self.memories, self.files = database, Memories(database), AdministeredFiles(database)
 
     @abstractmethod
-    def prepare(self, *tasks: Collected) -> None:
+    def prepare(self, *tasks: Task) -> None:
         """Register tasks in one transaction; idempotent."""
 
     @property

@@ -2,11 +2,10 @@
 
 A batch is *closed* when its reports are chosen, *mixed* when its onions are stored in their new order, and
 *acknowledged* when the next server has it. Each step is one transaction; afterwards the rows that are no longer needed
-are deleted in small transactions. Every method is idempotent: after a failure or a kill, the next call continues.
+are deleted in small ones. Every method is idempotent: after a failure or a kill, the next call continues.
 
 Mixed bytes are written piece by piece as a draft, so that reports can be added meanwhile. One transaction then makes
-the draft the batch. If two processes mix the same batch, the first draft wins. It is read as often as the next server
-asks, until it is acknowledged.
+the draft the batch. If two processes mix the same batch, the first draft wins.
 """
 
 from __future__ import annotations
@@ -57,7 +56,7 @@ class BatchStore(Store):
         self._tasks: dict[bytes, int] = {}
 
     def close_batch(self, task_id: bytes, users: int) -> bytes | None:
-        """Form a batch of exactly `users` reports and return its random id; None if fewer wait."""
+        """Form a batch of exactly `users` reports, chosen at random; return its random id, or None if fewer wait."""
         task = self._task(task_id)
         with self._database.reading() as transaction:
             self._check_users(transaction, task, users)
@@ -67,7 +66,7 @@ class BatchStore(Store):
             return self._close(transaction, task, users)
 
     def closing(self, task_id: bytes) -> list[bytes]:
-        """Return the batches that are closed and not yet mixed, in no particular order."""
+        """Return the batches that are closed and not yet mixed."""
         return [batch_id for batch_id, _ in self._in_state(task_id, CLOSED)]
 
     def onions(self, batch_id: bytes) -> Iterator[bytes]:
@@ -87,11 +86,10 @@ class BatchStore(Store):
         *,
         fingerprints: Fingerprints | None = None,
     ) -> None:
-        """Store the `number` mixed onions of a batch and delete the onions of its reports.
+        """Store the `number` mixed onions of a batch, and delete the onions of its reports.
 
-        The batch was closed here, or comes from the shuffler before this one; then `fingerprints` are those of its
-        ciphertexts, which are remembered. Idempotent: a batch that is stored stays as it is, and `refused` is counted
-        once.
+        Of a batch from the shuffler before this one, the `fingerprints` of its ciphertexts are remembered. Idempotent:
+        a batch that is stored stays as it is, and `refused` is counted once.
         """
         task = self._task(task_id)
         memory = None if fingerprints is None else self.memories.of(task_id)
@@ -106,7 +104,7 @@ class BatchStore(Store):
         self._tidy(batch_id)
 
     def refuse_batch(self, task_id: bytes, batch_id: bytes, reasons: Mapping[str, int]) -> bool:
-        """Record that a batch of the shuffler before this one is not forwarded, and count why; idempotent.
+        """Record that a batch of the shuffler before this one is not forwarded, and count why.
 
         Return False and change nothing if the batch is stored or refused already.
         """
@@ -119,7 +117,7 @@ class BatchStore(Store):
         return refused
 
     def ready(self, task_id: bytes) -> list[ReadyBatch]:
-        """Return the batches that are mixed and not acknowledged, in no particular order."""
+        """Return the batches that are mixed and not acknowledged."""
         return [ReadyBatch(batch_id=batch_id, number=number) for batch_id, number in self._in_state(task_id, MIXED)]
 
     def has_batch(self, batch_id: bytes, task_id: bytes | None = None) -> bool:
@@ -158,7 +156,7 @@ class BatchStore(Store):
         return int(number)
 
     def discard(self, task_id: bytes) -> None:
-        """Delete the batches that the next server does not have, except their ids; idempotent."""
+        """Delete the batches that the next server does not have, except their ids."""
         left = self._rows(
             "SELECT batch_id FROM batches JOIN tasks ON tasks.task = batches.task "
             "WHERE tasks.task_id = ? AND (batches.state IN (?, ?) OR batches.tidy = 0) ORDER BY batch_id",
@@ -166,7 +164,7 @@ class BatchStore(Store):
         )
         for (batch_id,) in left:
             with self._database.writing() as transaction:
-                transaction.lock(f"drafts {batch_id.hex()}")  # no process stores it as mixed at this moment
+                _lock_drafts(transaction, batch_id)  # no process stores it as mixed at this moment
                 transaction.run(
                     "UPDATE batches SET state = ?, tidy = 0 WHERE batch_id = ? AND state IN (?, ?)",
                     *(REFUSED, batch_id, CLOSED, MIXED),
@@ -202,7 +200,6 @@ class BatchStore(Store):
 
     @staticmethod
     def _count(transaction: Transaction, task: int, *, waiting: int, reports: int = 0, messages: int = 0) -> None:
-        """Add to the counters of a task, which are the sums over its rows."""
         transaction.run(
             "INSERT INTO counts (task, shard, waiting, reports, messages) VALUES (?, ?, ?, ?, ?) "
             "ON CONFLICT (task, shard) DO UPDATE SET waiting = counts.waiting + excluded.waiting, "
@@ -233,7 +230,6 @@ class BatchStore(Store):
     # closing ------------------------------------------------------------------------------------------------------
 
     def _close(self, transaction: Transaction, task: int, users: int, *, state: str = CLOSED) -> bytes | None:
-        """Form a batch of exactly `users` reports, chosen at random by their places; None if fewer wait."""
         transaction.lock(f"batches {task}")
         if self._waiting(transaction, task) < users:
             return None
@@ -282,14 +278,14 @@ class BatchStore(Store):
         draft, pieces = secrets.token_bytes(BATCH_ID_BYTES), 0
         self._delete_abandoned_drafts(batch_id)
         with self._database.writing() as transaction:
-            transaction.lock(f"drafts {batch_id.hex()}")
+            _lock_drafts(transaction, batch_id)
             if self._state(transaction, batch_id) not in (None, CLOSED):
                 return None
             transaction.insert("drafts", ("batch_id", "draft"), [(batch_id, draft)])
         try:
             for piece in in_blocks(blocks, BLOCK):
                 with self._database.writing() as transaction:
-                    transaction.lock(f"drafts {batch_id.hex()}")
+                    _lock_drafts(transaction, batch_id)
                     if not self._has_draft(transaction, batch_id, draft):
                         break  # another process has stored the batch and deleted the other drafts
                     transaction.insert("pieces", ("draft", "piece", "bytes"), [(draft, pieces, piece)])
@@ -304,7 +300,7 @@ class BatchStore(Store):
         self, transaction: Transaction, task: int, batch_id: bytes, *, draft: bytes, pieces: int, number: int
     ) -> bool:
         """Make a draft the batch, unless the batch is stored; return whether it did."""
-        transaction.lock(f"drafts {batch_id.hex()}")
+        _lock_drafts(transaction, batch_id)
         state = self._state(transaction, batch_id)
         if state not in (None, CLOSED):
             return False
@@ -345,7 +341,6 @@ class BatchStore(Store):
             self._tidy(batch_id)
 
     def _tidy(self, batch_id: bytes) -> None:
-        """Delete the rows that a batch no longer needs, also from the disk."""
         place: int | None = -1
         while place is not None:
             place = self._delete_reports(batch_id, after=place)
@@ -358,27 +353,22 @@ class BatchStore(Store):
         done = False
         while not done:
             with self._database.writing() as transaction:
-                transaction.lock(f"drafts {batch_id.hex()}")
+                _lock_drafts(transaction, batch_id)
                 kept = transaction.rows("SELECT 1 FROM batches WHERE batch_id = ? AND draft = ?", batch_id, draft)
                 done = bool(kept) or self._delete_pieces(transaction, batch_id, draft)
 
     def _delete_abandoned_drafts(self, batch_id: bytes) -> None:
-        """Delete all drafts of a batch if there are many, which killed processes have left.
-
-        One or two may belong to running processes, which would have to start again.
-        """
+        """Delete all drafts of a batch if there are many: one or two may belong to running processes."""
         drafts = self._rows("SELECT draft FROM drafts WHERE batch_id = ?", batch_id)
         if len(drafts) >= _MOST_DRAFTS:
             for (draft,) in drafts:
                 self._delete_draft(batch_id, draft)
 
     def _delete_reports(self, batch_id: bytes, *, after: int) -> int | None:
-        """Delete some of a batch's reports; return their last place, or None if there were no more.
-
-        In the order of places, so that PostgreSQL need not skip rows that were deleted before.
-        """
+        """Delete some of a batch's reports; return their last place, or None if there were no more."""
+        # in the order of places, so that PostgreSQL need not skip rows that were deleted before
         with self._database.writing() as transaction:
-            transaction.lock(f"drafts {batch_id.hex()}")
+            _lock_drafts(transaction, batch_id)
             if self._untidy(transaction, batch_id) is None:
                 return None
             places = self._members(transaction, batch_id, after=after, most=_REPORTS)
@@ -387,12 +377,9 @@ class BatchStore(Store):
         return places[-1] if places else None
 
     def _delete_drafts(self, batch_id: bytes) -> bool:
-        """Delete some of the drafts that a batch does not need, or mark it as tidy; return whether it is finished.
-
-        A mixed batch needs its own draft until it is acknowledged.
-        """
+        """Delete some of the drafts that a batch does not need, or mark it as tidy; return whether it is finished."""
         with self._database.writing() as transaction:
-            transaction.lock(f"drafts {batch_id.hex()}")
+            _lock_drafts(transaction, batch_id)
             found = self._untidy(transaction, batch_id)
             if found is None:
                 return True
@@ -426,3 +413,7 @@ class BatchStore(Store):
             return False
         transaction.run("DELETE FROM drafts WHERE batch_id = ? AND draft = ?", batch_id, draft)
         return True
+
+
+def _lock_drafts(transaction: Transaction, batch_id: bytes) -> None:
+    transaction.lock(f"drafts {batch_id.hex()}")

@@ -14,13 +14,13 @@ from typing import Any
 from shuffledp.collect.store.database import (
     PATIENCE,
     ConflictError,
+    Database,
     Fault,
     Pool,
     Row,
     StoreError,
     Transaction,
     Value,
-    Watched,
 )
 from shuffledp.collect.store.schema import Schema
 from shuffledp.errors import DataError, MissingExtraError, ParameterError
@@ -40,7 +40,7 @@ _LOCKED = "55P03"  # lock_not_available
 _TYPES = {bytes: "bytea", int: "bigint", str: "text", type(None): "text"}
 
 
-class PostgresDatabase(Watched):
+class PostgresDatabase(Database):
     """The database at a postgresql:// address; missing tables are created."""
 
     def __init__(self, url: str, schema: Schema, *, patience: float = PATIENCE) -> None:
@@ -75,14 +75,6 @@ class PostgresDatabase(Watched):
         """Commit the row with the version, unchanged."""
         with self.writing() as transaction:
             transaction.run("UPDATE about SET version = version")
-
-    @property
-    def file(self) -> None:
-        """PostgreSQL keeps its files elsewhere."""
-
-    def close(self) -> None:
-        """Close all connections."""
-        self._pool.close()
 
     @contextmanager
     def _transaction(self, begin: str) -> Iterator[Transaction]:

@@ -1,7 +1,7 @@
 """A store in one SQLite file: the default, for any number of threads and processes on one machine.
 
 A transaction is on the disk when it ends (write-ahead log, synchronous=FULL). Deleted rows are overwritten
-(secure_delete), and `forget` empties the log, which would otherwise still hold them.
+(secure_delete), and `forget` empties the log, which would otherwise hold them until the last connection is closed.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from contextlib import AbstractContextManager, contextmanager, suppress
 from pathlib import Path
 from urllib.parse import quote
 
-from shuffledp.collect.store.database import PATIENCE, Fault, Pool, Row, StoreError, Transaction, Value, Watched
+from shuffledp.collect.store.database import PATIENCE, Database, Fault, Pool, Row, StoreError, Transaction, Value
 from shuffledp.collect.store.schema import Schema
 from shuffledp.errors import DataError
 
@@ -44,7 +44,7 @@ _MILLISECONDS_FOR_OTHERS = 500
 """How long to wait for others before the log is emptied: their transactions are shorter, and there is a next time."""
 
 
-class SQLiteDatabase(Watched):
+class SQLiteDatabase(Database):
     """The file at `path`; a new one is readable by its owner only."""
 
     def __init__(self, path: Path, schema: Schema, *, patience: float = PATIENCE) -> None:
@@ -120,10 +120,6 @@ class SQLiteDatabase(Watched):
     def file(self) -> Path:
         """The file of the database."""
         return self._path
-
-    def close(self) -> None:
-        """Close all connections; the last one of all processes removes the log."""
-        self._pool.close()
 
     @contextmanager
     def _transaction(self, begin: str) -> Iterator[Transaction]:

@@ -1,12 +1,10 @@
-"""The store of an analyzer: the tally of every batch, keyed by the batch's id, and the releases.
+"""The store of an analyzer: the tally of every batch, and the releases.
 
 A stored tally is a header and then compressed numbers, each in the smallest width that fits: the differences between
 consecutive symbols (the first from 0), and the counts. The header has both widths, the number of symbols, the number of
 counts for each symbol (0: one count, not in a row), and the number of messages. The first bytes of all differences come
 first, then all second bytes, and so on: hashed messages are nearly all different, and only their high bytes can be
 compressed. Four million messages take 16 MB and a second. Version 1 had whole numbers one after another.
-
-A long tally is stored in parts, since databases have a limit on the length of a value.
 """
 
 from __future__ import annotations
@@ -25,7 +23,6 @@ from numpy.typing import NDArray
 
 from shuffledp.collect.store.base import Fingerprints, Store
 from shuffledp.collect.store.schema import (
-    Collected,
     CountedBatch,
     KeptRelease,
     KeptTally,
@@ -33,6 +30,7 @@ from shuffledp.collect.store.schema import (
     TallyStanding,
     check_users,
 )
+from shuffledp.collect.task import Task
 from shuffledp.errors import DataError, ParameterError
 from shuffledp.histogram.tally import Tally
 
@@ -107,8 +105,8 @@ def _in_parts(tally: bytes) -> list[bytes]:
 class TallyStore(Store):
     """Tallies and releases of an analyzer."""
 
-    def prepare(self, *tasks: Collected) -> None:
-        """Register tasks in one transaction; idempotent."""
+    def prepare(self, *tasks: Task) -> None:
+        """Register tasks."""
         ids = sorted({task.id for task in tasks})
         with self._database.writing() as transaction:
             transaction.insert("tasks", ("task_id", "users"), sorted({(task.id, task.users) for task in tasks}))
@@ -130,10 +128,7 @@ class TallyStore(Store):
         *,
         fingerprints: Fingerprints | None = None,
     ) -> bool:
-        """Store the tally of a batch and remember the fingerprints of its ciphertexts.
-
-        Return False and change nothing if there is a tally already.
-        """
+        """Store the tally of a batch and remember its ciphertexts; return False if there is a tally already."""
         columns = ("task_id", "batch_id", "tally", "people", "refused", "problem")
         first, *parts = _in_parts(tally)
         row = (task_id, batch_id, first, people, json.dumps(dict(refused), sort_keys=True), problem)
@@ -150,7 +145,7 @@ class TallyStore(Store):
         return True
 
     def tallies(self, task_id: bytes) -> list[KeptTally]:
-        """Return all tallies of a task, in the order of their random ids."""
+        """Return all tallies of a task."""
         with self._database.reading() as transaction:
             rows = transaction.rows(
                 "SELECT batch_id, tally, people, refused, problem, "
@@ -175,9 +170,9 @@ class TallyStore(Store):
         ]
 
     def keep_release(self, task_id: bytes, *, release: bytes, batches: Sequence[bytes]) -> int:
-        """Store the release of these batches and mark them as released; return its number within the task, from 1.
+        """Store the release of these batches and mark them as released; return its number.
 
-        Idempotent: if the same batches, in any order, have a release already, that one stays.
+        If the same batches, in any order, have a release already, that one stays.
         """
         ids = sorted(set(batches))
         of_batches = hashlib.sha256(b"".join(ids)).digest()
@@ -207,8 +202,7 @@ class TallyStore(Store):
 
     def listed(self, task_id: bytes) -> list[ListedRelease]:
         """Return number and time of all releases of a task, the oldest first."""
-        rows = self._rows("SELECT number, made FROM releases WHERE task_id = ? ORDER BY number", task_id)
-        return [ListedRelease(number=number, made=datetime.fromisoformat(made)) for number, made in rows]
+        return self.listed_of([task_id])[task_id]
 
     def listed_of(self, task_ids: Sequence[bytes]) -> dict[bytes, list[ListedRelease]]:
         """Return number and time of all releases of several tasks, the oldest first; a series can have thousands."""
