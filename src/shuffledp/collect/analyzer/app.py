@@ -6,7 +6,7 @@ import json
 import re
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from functools import partial
-from typing import Any, TypeVar
+from typing import Any, ParamSpec, TypeVar
 
 from markupsafe import Markup
 from prometheus_client.core import Metric
@@ -18,17 +18,7 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
 from shuffledp.collect.analyzer.settings import Settings
-from shuffledp.collect.analyzer.shown import (
-    ENDINGS,
-    JSON,
-    TREND_ENDINGS,
-    Files,
-    SeriesTrends,
-    headers_for,
-    media_type,
-    saved_as,
-    trend_saved_as,
-)
+from shuffledp.collect.analyzer.shown import ENDINGS, JSON, TREND_ENDINGS, Files, SeriesTrends, file_response
 from shuffledp.collect.analyzer.tasks import ShownTasks
 from shuffledp.collect.crypto.keys import KeyPair
 from shuffledp.collect.reasons import Reason, Refused
@@ -159,6 +149,7 @@ def families(
 
 
 Answer = TypeVar("Answer")
+Given = ParamSpec("Given")
 Handler = Callable[[Task, Request], Awaitable[Response]]
 
 NO_KEY = "This analyzer has no key for the task: it shows existing releases and makes no new ones."
@@ -203,7 +194,7 @@ class Analyzer(TaskServer[TallyStanding]):
         self._settings, self._store = settings, settings.shown
         self._tasks = ShownTasks(settings, shufflers=self._shufflers, ask_reported=self._ask_reported)
         storage = StoreHealth(settings.store.database)
-        super().__init__(settings, self._tasks.registry, self._tasks.work_on, storage=storage)
+        super().__init__(settings, self._tasks, storage=storage)
         self._files, self._briefs = Files(), Briefs(self._store)
         self._trends = SeriesTrends(self._store, processes=settings.processes)
         self.console = Console(
@@ -251,7 +242,7 @@ class Analyzer(TaskServer[TallyStanding]):
 
     async def show_status(self, task: Task, request: Request) -> Response:
         """Public counters and problems."""
-        standing = await _from_the_store(partial(self._store.standing, task.id))
+        standing = await _from_the_store(self._store.standing, task.id)
         work, problems = self._tasks.work_on.get(task.name), self._problems(task, standing)
         if work is None:
             return JSONResponse(status_of(task, standing, problems))
@@ -259,31 +250,27 @@ class Analyzer(TaskServer[TallyStanding]):
 
     async def list_releases(self, task: Task, request: Request) -> Response:
         """The list of releases."""
-        return JSONResponse({"releases": await _from_the_store(partial(self._briefs.of, task))})
+        return JSONResponse({"releases": await _from_the_store(self._briefs.of, task)})
 
     async def show_release(self, task: Task, request: Request) -> Response:
         """One release, by number or the latest, as JSON, CSV, Arrow, Parquet or HTML."""
         asked = _WHICH.fullmatch(request.path_params["which"])
         if asked is None:
             raise HTTPException(404)
-        ending = asked[2] or JSON
         number = await self._number(task) if asked[1] == "latest" else int(asked[1])
-        content = await run_in_threadpool(self._content, task, number, ending)
-        headers = {**headers_for(ending), **saved_as(task, number, asked[2])}
-        return Response(content, headers=headers, media_type=media_type(ending))
+        kept = partial(self._kept, task, number)
+        content = await run_in_threadpool(self._files.get, task, number, asked[2] or JSON, kept)
+        return file_response(content, task, f"release-{number}", asked[2])
 
     async def show_trend(self, request: Request) -> Response:
         """All rounds of a series with joint intervals, and the changes between them, as JSON, CSV or HTML."""
         series, ending = self._tasks.registry.series.get(request.path_params["name"]), request.path_params.get("ending")
         if series is None or ending not in (None, *TREND_ENDINGS):
             raise HTTPException(404)
-        with asking_the_store():
-            found = await run_in_threadpool(self._trends.of, series)
+        found = await _from_the_store(self._trends.of, series)
         if found is None:
             raise Refused(Reason.NO_RELEASE, "No round of this series has a release yet.")
-        chosen = ending or JSON
-        headers = {**headers_for(chosen), **trend_saved_as(series, ending)}
-        return Response(found.files[chosen], headers=headers, media_type=media_type(chosen))
+        return file_response(found.files[ending or JSON], series, "trend", ending)
 
     def _trend_part(self, series: Series) -> Markup | None:
         """The trend of a series for its page."""
@@ -305,25 +292,18 @@ class Analyzer(TaskServer[TallyStanding]):
     async def _last_releases(self) -> dict[str, ListedRelease]:
         """The latest release of each task that has one."""
         tasks = list(self._tasks.tasks.values())
-        listed = await _from_the_store(partial(self._store.listed_of, [task.id for task in tasks]))
+        listed = await _from_the_store(self._store.listed_of, [task.id for task in tasks])
         return {task.name: listed[task.id][-1] for task in tasks if listed[task.id]}
 
     async def _standings(self) -> tuple[dict[str, TallyStanding], dict[str, list[str]]]:
         tasks = self._tasks.tasks
-        standings = {
-            name: await _from_the_store(partial(self._store.standing, task.id)) for name, task in tasks.items()
-        }
+        standings = {name: await _from_the_store(self._store.standing, task.id) for name, task in tasks.items()}
         return standings, {name: self._problems(task, standings[name]) for name, task in tasks.items()}
 
     async def _number(self, task: Task) -> int:
         """The number of the latest release; 0 if there is none."""
-        listed = await _from_the_store(partial(self._store.listed, task.id))
+        listed = await _from_the_store(self._store.listed, task.id)
         return listed[-1].number if listed else 0
-
-    def _content(self, task: Task, number: int, ending: str) -> bytes:
-        """A release in a format."""
-        kept = partial(self._kept, task, number)
-        return kept() if ending == JSON else self._files.get(task, number, ending, kept)
 
     def _kept(self, task: Task, number: int) -> bytes:
         """A release as stored."""
@@ -358,6 +338,6 @@ class Analyzer(TaskServer[TallyStanding]):
         self._settings.close()
 
 
-async def _from_the_store(ask: Callable[[], Answer]) -> Answer:
+async def _from_the_store(ask: Callable[Given, Answer], *given: Given.args, **options: Given.kwargs) -> Answer:
     with asking_the_store():
-        return await run_in_threadpool(ask)
+        return await run_in_threadpool(ask, *given, **options)

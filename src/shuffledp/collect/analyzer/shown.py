@@ -10,6 +10,7 @@ from dataclasses import replace
 from typing import NamedTuple
 
 from markupsafe import Markup
+from starlette.responses import Response
 
 from shuffledp.collect.analyzer.releases import release_of
 from shuffledp.collect.reasons import Reason, Refused
@@ -72,18 +73,21 @@ class HidingStore(TallyStore):
         return content if shown is release else shown.to_json().encode()
 
 
-_MADE: dict[str, Format] = {
+JSON = "json"
+"""The ending of the stored release, which is served byte for byte; the other formats are made from it."""
+
+_FORMATS: dict[str, Format] = {
+    JSON: FORMATS[".json"],
     "csv": FORMATS[".csv"],
     "arrow": ARROW,
     "parquet": FORMATS[".parquet"],
     "html": FORMATS[".html"],
 }
-"""Formats that are made from the stored JSON."""
 
-JSON = "json"
-"""The ending of the stored release, which is served byte for byte."""
+ENDINGS = tuple(_FORMATS)
 
-ENDINGS = (JSON, *_MADE)
+TREND_ENDINGS = ("json", "csv", "html")
+"""The formats in which the rounds of a series are compared."""
 
 MOST_BYTES = 24 * 2**20
 """Size of the cache: all formats of hundreds of usual releases, or ten tables of 20,000 answers. Together with the
@@ -93,18 +97,15 @@ cache of the console it is 32 MB."""
 class Files:
     """The files of releases, cached by format."""
 
-    def __init__(self, *, most_bytes: int = MOST_BYTES) -> None:
-        self._cache: BoundedCache[bytes] = BoundedCache(most_bytes=most_bytes, size=len)
+    def __init__(self) -> None:
+        self._cache: BoundedCache[bytes] = BoundedCache(most_bytes=MOST_BYTES, size=len)
 
     def get(self, task: Task, number: int, ending: str, release: Callable[[], bytes]) -> bytes:
         """Return a file; `release` returns the stored JSON and is called only if the file is not cached."""
-        make = _MADE[ending].content
+        if ending == JSON:
+            return release()
+        make = _FORMATS[ending].content
         return self._cache.get((task.id, number, ending), lambda: make(Release.from_json(release().decode())))
-
-
-def media_type(ending: str) -> str:
-    """Return the media type of a format."""
-    return FORMATS[".json"].media_type if ending == JSON else _MADE[ending].media_type
 
 
 def headers_for(ending: str) -> Mapping[str, str]:
@@ -114,29 +115,14 @@ def headers_for(ending: str) -> Mapping[str, str]:
     return {**HEADERS, "content-security-policy": policy(styles=(style_source(),), scripts=False, forms=False)}
 
 
-def file_name(task: Task, number: int, ending: str) -> str:
-    """Return the name of a release file: the task's id, never text from outside."""
-    return f"shuffledp-{task.name[:12]}-release-{number}.{ending}"
-
-
-TREND_ENDINGS = ("json", "csv", "html")
-"""The formats in which the rounds of a series are compared."""
-
-
-def trend_saved_as(series: Series, ending: str | None) -> Mapping[str, str]:
-    """Return the header that names a downloaded file of a series; a request without an ending is not a download."""
-    if ending is None:
-        return {}
-    how = "inline" if ending == "html" else "attachment"
-    return {"content-disposition": f'{how}; filename="shuffledp-{series.name[:12]}-trend.{ending}"'}
-
-
-def saved_as(task: Task, number: int, ending: str | None) -> Mapping[str, str]:
-    """Return the header that names a downloaded file; a request without an ending is not a download."""
-    if ending is None:
-        return {}
-    how = "inline" if ending == "html" else "attachment"
-    return {"content-disposition": f'{how}; filename="{file_name(task, number, ending)}"'}
+def file_response(content: bytes, of: Task | Series, what: str, ending: str | None) -> Response:
+    """Answer with a file, named by an id and never by text from outside; without an ending it is no download."""
+    headers = headers_for(ending or JSON)
+    if ending is not None:
+        how = "inline" if ending == "html" else "attachment"
+        name = f"shuffledp-{of.name[:12]}-{what}.{ending}"
+        headers = {**headers, "content-disposition": f'{how}; filename="{name}"'}
+    return Response(content, headers=headers, media_type=_FORMATS[ending or JSON].media_type)
 
 
 MOST_NUMBERS = 4_000_000

@@ -10,7 +10,7 @@ import os
 from abc import ABC, abstractmethod
 from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager
-from typing import Any, Generic, Protocol, TypeVar
+from typing import Any, Generic, TypeVar
 
 from prometheus_client import generate_latest
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
@@ -26,7 +26,7 @@ from shuffledp.collect.reasons import Reason, Refused
 from shuffledp.collect.server.admin import AddHashes, AdminApi
 from shuffledp.collect.server.background import Background, TaskHealth
 from shuffledp.collect.server.http import starting
-from shuffledp.collect.server.registry import Registry
+from shuffledp.collect.server.registry import Host
 from shuffledp.collect.server.settings import SharedSettings
 from shuffledp.collect.server.storage import KeyWatch, StoreHealth, storage_problems
 from shuffledp.collect.store.database import Fault, fault_of
@@ -142,31 +142,24 @@ def replay_problem(refused: Mapping[str, int]) -> list[str]:
     ]
 
 
-class Worker(Protocol):
-    """The background work on a task."""
-
-    health: TaskHealth
-
-
 class TaskServer(ABC, Generic[Counters]):
     """What the handlers of both servers share: the threads beside them, the API of operators, health and metrics.
 
-    `work_on` is by the name of the task; `Counters` are those of a task in the store.
+    `Counters` are those of a task in the store.
     """
 
     def __init__(
         self,
         settings: SharedSettings,
-        registry: Registry[Any],
-        work_on: Mapping[str, Worker],
+        tasks: Host[Any],
         *,
         storage: StoreHealth,
         add_hashes: AddHashes | None = None,
     ) -> None:
-        self._registry, self._work_on, self._storage = registry, work_on, storage
+        self._registry, self._work_on, self._storage = tasks.registry, tasks.work_on, storage
         self._threads = [Background(each, every=settings.every) for each in (storage, KeyWatch(self._keys))]
         self.admin = AdminApi(
-            registry, operators=settings.operators, pause=settings.pause_after_wrong, add_hashes=add_hashes
+            tasks.registry, operators=settings.operators, pause=settings.pause_after_wrong, add_hashes=add_hashes
         )
 
     @abstractmethod

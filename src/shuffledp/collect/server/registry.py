@@ -18,14 +18,23 @@ from typing import Any, Generic, Protocol, TypeVar
 from shuffledp.collect.reasons import Reason, Refused
 from shuffledp.collect.server.background import Background, SeriesWork, Work
 from shuffledp.collect.server.observability import Event, log, log_error, round_times
-from shuffledp.collect.server.settings import check_guarantee
-from shuffledp.collect.store import AdministeredFiles, FileState, StoreError
+from shuffledp.collect.server.settings import SharedSettings, check_guarantee
+from shuffledp.collect.store import AdministeredFiles, FileState, Store, StoreError
 from shuffledp.collect.task import Phase, Series, Task, read_task_or_series
 from shuffledp.collect.task.public_file import is_hexadecimal, moment_in_text
 from shuffledp.collect.task.series import tasks_of
 from shuffledp.errors import ParameterError, ShuffledpError, TaskError
 
-Item = TypeVar("Item")
+
+class HasTask(Protocol):
+    """A task with what it needs to be served."""
+
+    @property
+    def task(self) -> Task:
+        """The task."""
+
+
+Item = TypeVar("Item", bound=HasTask)
 
 RETRY_AFTER = 30.0
 """Seconds before a file that cannot be served is tried again: its key may arrive on this machine later."""
@@ -34,8 +43,25 @@ CLOSED_EARLY = "closed-early"
 """The state of a file that an operator closed; otherwise it is a phase: before, open or closed."""
 
 
-class Host(Protocol[Item]):
-    """What the registry needs of a shuffler or an analyzer; an item is a task with what it needs to be served."""
+class Host(Generic[Item]):
+    """The tasks of a shuffler or an analyzer while it runs: what the registry needs of them.
+
+    `work_on` has the work of this process by the name of the task; that on a round of a series begins when it opens.
+    """
+
+    work_on: dict[str, Any]
+    _store: Store
+
+    def __init__(self, settings: SharedSettings, items: Sequence[Item]) -> None:
+        self._store, self.work_on = settings.store, {}
+        self.registry: Registry[Item] = Registry(
+            settings.store.files,
+            self,
+            items,
+            asked=[*settings.series, *settings.unserved],
+            every=settings.every,
+            clock=settings.clock,
+        )
 
     def open(
         self, asked: Task | Series, others: Sequence[Item], *, new: bool, is_over: Callable[[Task], bool]
@@ -45,43 +71,49 @@ class Host(Protocol[Item]):
         Only a `new` file is checked as at the start. A task that `is_over` needs no key: it has no item, or one that is
         only shown.
         """
-
-    def task_of(self, item: Item) -> Task:
-        """The task of an item."""
+        raise NotImplementedError
 
     def prepare(self, items: Sequence[Item]) -> None:
-        """Register tasks in the store, in one transaction; idempotent."""
+        """Register tasks in the store."""
+        self._store.prepare(*(item.task for item in items))
 
     def works_on(self, item: Item) -> bool:
         """Whether this process does the background work on a task."""
+        raise NotImplementedError
 
     def work(self, item: Item) -> Work:
         """Begin the background work on a task."""
+        raise NotImplementedError
 
     def changed(self, registry: Registry[Item]) -> None:
-        """Take notice of the tasks that are served now."""
+        """Take notice of the tasks that are served now; forget the work on those that were removed."""
+        for name in self.work_on.keys() - registry.items.keys():
+            del self.work_on[name]
 
     def refresh_admission(self) -> None:
-        """Read from the store which secrets operators have added."""
+        """Read from the store which secrets operators have added; an analyzer admits no reports."""
 
     def close_early(self, task: Task) -> None:
-        """Close a task early in the store, at once; idempotent."""
+        """Close a task early in the store; an analyzer goes on counting, since batches in flight still arrive."""
 
     def close_unserved(self, task: Task) -> None:
-        """End a closed task that cannot be served, if the store has reports of it; idempotent."""
+        """End a closed task that cannot be served, if the store has reports of it; an analyzer has none."""
 
     def discard_unserved(self, task: Task) -> None:
-        """Delete the batches in the store of a task that cannot be served; idempotent."""
+        """Delete the batches of a task that cannot be served; an analyzer has none to forward."""
 
     def unfinished(self, task: Task, *, ask_others: bool) -> str | None:
         """A sentence on what a closed task still waits for; None if all its batches are done.
 
-        Raise NoAnswerError if a server before this one does not answer. With `ask_others` off, none is asked, and
-        batches of a task that cannot be served do not count.
+        Raise NoAnswerError if a server before this one does not answer. Servers before this one are asked first: what
+        they no longer have is in the store here by then. With `ask_others` off, none is asked, and batches of a task
+        that cannot be served do not count.
         """
+        raise NotImplementedError
 
     def counters(self, task: Task) -> Mapping[str, Any]:
-        """Public counters of a task."""
+        """Public counters of a task, as in its status."""
+        raise NotImplementedError
 
 
 class NoAnswerError(Refused):
@@ -141,10 +173,10 @@ class Registry(Generic[Item]):
         self._threads: tuple[Background, ...] = ()
         self._entries: dict[str, Entry[Item]] = {}
         for one in asked:
-            mine = [each for each in items if (of := host.task_of(each).series) is not None and of.id == one.name]
+            mine = [each for each in items if (of := each.task.series) is not None and of.id == one.name]
             self._entries[one.name] = Entry(asked=one, items=mine)
         for each in items:
-            task = host.task_of(each)
+            task = each.task
             if task.series is None or task.series.id not in self._entries:
                 self._entries[task.name] = Entry(asked=task, items=[each])
         self._watching = Background(self, every=every)
@@ -236,7 +268,7 @@ class Registry(Generic[Item]):
 
     def _end_unserved(self, entry: Entry[Item]) -> None:
         """End the closed tasks of a file whose keys are gone: to delete the reports in no batch needs no key."""
-        served, now = {self._host.task_of(item).id for item in entry.items}, self._clock()
+        served, now = {item.task.id for item in entry.items}, self._clock()
         if isinstance(entry.asked, Series) and len(served) == entry.asked.rounds:
             return
         for task in tasks_of(entry.asked):
@@ -269,10 +301,10 @@ class Registry(Generic[Item]):
         if entry.thread is not None or not entry.items:
             return
         self._host.prepare(entry.items)
-        of = {self._host.task_of(item).id: item for item in entry.items if self._host.works_on(item)}
+        of = {item.task.id: item for item in entry.items if self._host.works_on(item)}
         if not of:
             return
-        tasks = [self._host.task_of(item) for item in of.values()]
+        tasks = [item.task for item in of.values()]
         if tasks[0].series is None:
             entry.thread = Background(self._host.work(of[tasks[0].id]), every=self._every, task=tasks[0].id)
         else:
@@ -282,9 +314,9 @@ class Registry(Generic[Item]):
 
     def _publish(self) -> None:
         served = [(entry, item) for entry in self._entries.values() for item in entry.items]
-        tasks = [(self._host.task_of(item).name, entry, item) for entry, item in served]
+        tasks = [(item.task.name, entry, item) for entry, item in served]
         self.items = {name: item for name, _, item in tasks}
-        self.tasks = {name: self._host.task_of(item) for name, _, item in tasks}
+        self.tasks = {name: item.task for name, _, item in tasks}
         self.closed_early = frozenset(name for name, entry, _ in tasks if entry.closed_early)
         self.series = {name: one.asked for name, one in self._entries.items() if isinstance(one.asked, Series)}
         for each in (*(entry.asked for entry in self._entries.values()), *self.tasks.values()):

@@ -166,13 +166,7 @@ class Shuffler(TaskServer[Standing]):
         self._refusals = Refusals(settings.store)
         self._tasks = ServedTasks(settings, self._commits)
         self._rate = Rate(settings.most_per_second)
-        super().__init__(
-            settings,
-            self._tasks.registry,
-            self._tasks.work_on,
-            storage=storage,
-            add_hashes=self._tasks.add_hashes,
-        )
+        super().__init__(settings, self._tasks, storage=storage, add_hashes=self._tasks.add_hashes)
         self._threads.append(Background(self._refusals, every=settings.every))
 
     def operator_pages(self) -> list[Route]:

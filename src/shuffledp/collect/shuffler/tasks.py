@@ -16,7 +16,7 @@ from shuffledp.collect.server.auth import Accepted
 from shuffledp.collect.server.background import Work
 from shuffledp.collect.server.http import MOST_IN_FLIGHT, InFlight, most_in_flight
 from shuffledp.collect.server.observability import Event, log
-from shuffledp.collect.server.registry import NoAnswerError, Registry
+from shuffledp.collect.server.registry import Host, NoAnswerError, Registry
 from shuffledp.collect.server.settings import stored_tasks, warn_of_shared_keys
 from shuffledp.collect.server.upstream import Upstream
 from shuffledp.collect.shuffler.ingest import GroupCommit, Ingestion, SharedSecret
@@ -39,29 +39,22 @@ MOST_SECRETS = 10
 """Hashes of shared secrets of a task: a new one can be given out before the old one ends with the task."""
 
 
-class ServedTasks:
-    """The tasks of one process; see `Registry`.
+class ServedTasks(Host[Served]):
+    """The tasks of one process.
 
-    `served`, `first` (those of which this is the first shuffler), `ingestion` and `work_on` are by the name of the
-    task.
+    `served`, `first` (those of which this is the first shuffler) and `ingestion` are by the name of the task.
     """
 
+    work_on: dict[str, BatchCloser | BatchMixer]
+    _store: ReportStore
+
     def __init__(self, settings: Settings, commits: GroupCommit) -> None:
-        self._settings, self._store, self._commits = settings, settings.store, commits
+        self._settings, self._commits = settings, commits
         self.served: Mapping[str, Served] = {}
         self.first: Mapping[str, Task] = {}
         self.ingestion: dict[str, Ingestion] = {}
-        self.work_on: dict[str, BatchCloser | BatchMixer] = {}
-        """The work of this process; the work on a round of a series begins when it opens."""
         self.in_flight = InFlight(MOST_IN_FLIGHT)
-        self.registry: Registry[Served] = Registry(
-            settings.store.files,
-            self,
-            settings.served,
-            asked=[*settings.series, *settings.unserved],
-            every=settings.every,
-            clock=settings.clock,
-        )
+        super().__init__(settings, settings.served)
 
     def open(
         self, asked: Task | Series, others: Sequence[Served], *, new: bool, is_over: Callable[[Task], bool]
@@ -75,13 +68,9 @@ class ServedTasks:
             warn_of_shared_keys([*others, *found])
         return found
 
-    def task_of(self, item: Served) -> Task:
-        """The task."""
-        return item.task
-
     def prepare(self, items: Sequence[Served]) -> None:
-        """Register tasks in the store."""
-        self._store.prepare(*(item.task for item in items))
+        """Register tasks in the store, and warn of those without tokens."""
+        super().prepare(items)
         for item in items:
             if self._settings.background and no_tokens(item, self._store):
                 log(Event.TOKENS_SPENT, level=logging.WARNING, task=item.task.id)
@@ -105,7 +94,8 @@ class ServedTasks:
         return name in self.registry.closed_early
 
     def changed(self, registry: Registry[Served]) -> None:
-        """Accept reports of the tasks that are served now; forget the work on those that were removed."""
+        """Accept reports of the tasks that are served now."""
+        super().changed(registry)
         first = {name: served for name, served in registry.items.items() if served.position == 0}
         for name in self.ingestion.keys() - first.keys():
             del self.ingestion[name]
@@ -115,8 +105,6 @@ class ServedTasks:
                     served.task, served.key, served.admission, self._commits, clock=self._settings.clock
                 )
             self.ingestion[name].closed_early = name in registry.closed_early
-        for name in self.work_on.keys() - registry.items.keys():
-            del self.work_on[name]
         longest = max((served.task.longest_report for served in registry.items.values()), default=0)
         self.in_flight.most = most_in_flight(longest)
         self.first = {name: served.task for name, served in first.items()}
@@ -146,10 +134,7 @@ class ServedTasks:
             expire(task, self._store)
 
     def unfinished(self, task: Task, *, ask_others: bool) -> str | None:
-        """What a closed task still waits for.
-
-        The previous shuffler is asked first: what it no longer has is in the store here by then.
-        """
+        """What a closed task still waits for."""
         served = self.served.get(task.name)
         if served is None:  # without the key this machine serves no batch; another machine may, or this one later
             if self._store.is_unexpired(task.id):
@@ -174,7 +159,7 @@ class ServedTasks:
             self._store.discard(task.id)
 
     def counters(self, task: Task) -> Mapping[str, Any]:
-        """Public counters, as in the status."""
+        """Public counters of a task."""
         standing = self._store.standing(task.id)
         return {
             "waiting": standing.waiting,
