@@ -6,7 +6,7 @@ import json
 import re
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from functools import partial
-from typing import Any, ParamSpec, TypeVar
+from typing import Any
 
 from markupsafe import Markup
 from prometheus_client.core import Metric
@@ -24,7 +24,7 @@ from shuffledp.collect.crypto.keys import KeyPair
 from shuffledp.collect.reasons import Reason, Refused
 from shuffledp.collect.server import monitoring
 from shuffledp.collect.server.cache import BoundedLock
-from shuffledp.collect.server.http import application, asking_the_store
+from shuffledp.collect.server.http import application, asking_the_store, from_the_store
 from shuffledp.collect.server.monitoring import TaskServer
 from shuffledp.collect.server.storage import StoreHealth, storage_problems
 from shuffledp.collect.store import KeptRelease, ListedRelease, TallyStanding, TallyStore
@@ -148,8 +148,6 @@ def families(
     ]
 
 
-Answer = TypeVar("Answer")
-Given = ParamSpec("Given")
 Handler = Callable[[Task, Request], Awaitable[Response]]
 
 NO_KEY = "This analyzer has no key for the task: it shows existing releases and makes no new ones."
@@ -242,7 +240,7 @@ class Analyzer(TaskServer[TallyStanding]):
 
     async def show_status(self, task: Task, request: Request) -> Response:
         """Public counters and problems."""
-        standing = await _from_the_store(self._store.standing, task.id)
+        standing = await from_the_store(self._store.standing, task.id)
         work, problems = self._tasks.work_on.get(task.name), self._problems(task, standing)
         if work is None:
             return JSONResponse(status_of(task, standing, problems))
@@ -250,7 +248,7 @@ class Analyzer(TaskServer[TallyStanding]):
 
     async def list_releases(self, task: Task, request: Request) -> Response:
         """The list of releases."""
-        return JSONResponse({"releases": await _from_the_store(self._briefs.of, task)})
+        return JSONResponse({"releases": await from_the_store(self._briefs.of, task)})
 
     async def show_release(self, task: Task, request: Request) -> Response:
         """One release, by number or the latest, as JSON, CSV, Arrow, Parquet or HTML."""
@@ -267,7 +265,7 @@ class Analyzer(TaskServer[TallyStanding]):
         series, ending = self._tasks.registry.series.get(request.path_params["name"]), request.path_params.get("ending")
         if series is None or ending not in (None, *TREND_ENDINGS):
             raise HTTPException(404)
-        found = await _from_the_store(self._trends.of, series)
+        found = await from_the_store(self._trends.of, series)
         if found is None:
             raise Refused(Reason.NO_RELEASE, "No round of this series has a release yet.")
         return file_response(found.files[ending or JSON], series, "trend", ending)
@@ -277,32 +275,25 @@ class Analyzer(TaskServer[TallyStanding]):
         found = self._trends.of(series)
         return None if found is None else found.part
 
-    async def _families(
-        self, standings: Mapping[str, TallyStanding], problems: Mapping[str, Sequence[str]]
-    ) -> list[Metric]:
-        last, work = await self._last_releases(), self._tasks.work_on.copy()
+    def _families(self, standings: Mapping[str, TallyStanding], problems: Mapping[str, Sequence[str]]) -> list[Metric]:
+        tasks, work = list(self._tasks.tasks.values()), self._tasks.work_on.copy()
+        listed = self._store.listed_of([task.id for task in tasks])
         return families(
             standings,
             problems,
             {name: each.stopped for name, each in work.items()},
             {name: each.over_budget for name, each in work.items()},
-            last,
+            {task.name: listed[task.id][-1] for task in tasks if listed[task.id]},
         )
 
-    async def _last_releases(self) -> dict[str, ListedRelease]:
-        """The latest release of each task that has one."""
-        tasks = list(self._tasks.tasks.values())
-        listed = await _from_the_store(self._store.listed_of, [task.id for task in tasks])
-        return {task.name: listed[task.id][-1] for task in tasks if listed[task.id]}
-
-    async def _standings(self) -> tuple[dict[str, TallyStanding], dict[str, list[str]]]:
+    def _standings(self) -> tuple[dict[str, TallyStanding], dict[str, list[str]]]:
         tasks = self._tasks.tasks
-        standings = {name: await _from_the_store(self._store.standing, task.id) for name, task in tasks.items()}
+        standings = {name: self._store.standing(task.id) for name, task in tasks.items()}
         return standings, {name: self._problems(task, standings[name]) for name, task in tasks.items()}
 
     async def _number(self, task: Task) -> int:
         """The number of the latest release; 0 if there is none."""
-        listed = await _from_the_store(self._store.listed, task.id)
+        listed = await from_the_store(self._store.listed, task.id)
         return listed[-1].number if listed else 0
 
     def _kept(self, task: Task, number: int) -> bytes:
@@ -336,8 +327,3 @@ class Analyzer(TaskServer[TallyStanding]):
         super()._stop()
         self.console.close()
         self._settings.close()
-
-
-async def _from_the_store(ask: Callable[Given, Answer], *given: Given.args, **options: Given.kwargs) -> Answer:
-    with asking_the_store():
-        return await run_in_threadpool(ask, *given, **options)

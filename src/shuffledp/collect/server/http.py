@@ -11,9 +11,10 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, contextmanager
 from http import HTTPStatus
-from typing import Self
+from typing import ParamSpec, Self, TypeVar
 
 from starlette.applications import Starlette
+from starlette.concurrency import run_in_threadpool
 from starlette.exceptions import HTTPException
 from starlette.middleware import Middleware
 from starlette.requests import Request
@@ -24,6 +25,9 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from shuffledp.collect.reasons import Reason, Refused
 from shuffledp.collect.server.observability import Event, log_error
 from shuffledp.errors import DataError
+
+Answer = TypeVar("Answer")
+Given = ParamSpec("Given")
 
 FIRST_SECONDS = 5.0
 """Seconds for the first bytes of a report, and for pauses: a slow sender holds a place that others need."""
@@ -294,6 +298,12 @@ def asking_the_store() -> Iterator[None]:
         yield
     except DataError as error:
         raise refusal_of(error) from None
+
+
+async def from_the_store(ask: Callable[Given, Answer], *given: Given.args, **options: Given.kwargs) -> Answer:
+    """Ask the store in a thread; refuse the request with 503 while it does not answer."""
+    with asking_the_store():
+        return await run_in_threadpool(ask, *given, **options)
 
 
 def refusal_of(error: DataError) -> Refused:

@@ -25,7 +25,7 @@ from shuffledp.collect.crypto.keys import KeyPair
 from shuffledp.collect.reasons import Reason, Refused
 from shuffledp.collect.server.admin import AddHashes, AdminApi
 from shuffledp.collect.server.background import Background, TaskHealth
-from shuffledp.collect.server.http import starting
+from shuffledp.collect.server.http import from_the_store, starting
 from shuffledp.collect.server.registry import Host
 from shuffledp.collect.server.settings import SharedSettings
 from shuffledp.collect.server.storage import KeyWatch, StoreHealth, storage_problems
@@ -167,11 +167,11 @@ class TaskServer(ABC, Generic[Counters]):
         """The tasks and their keys."""
 
     @abstractmethod
-    async def _standings(self) -> tuple[dict[str, Counters], dict[str, list[str]]]:
-        """The counters and the problems of all tasks; refused if the store cannot be read."""
+    def _standings(self) -> tuple[dict[str, Counters], dict[str, list[str]]]:
+        """The counters and the problems of all tasks."""
 
     @abstractmethod
-    async def _families(self, standings: Mapping[str, Counters], problems: Mapping[str, Sequence[str]]) -> list[Metric]:
+    def _families(self, standings: Mapping[str, Counters], problems: Mapping[str, Sequence[str]]) -> list[Metric]:
         """The metrics of this kind of server."""
 
     def _takes_no_reports(self) -> bool:
@@ -181,8 +181,8 @@ class TaskServer(ABC, Generic[Counters]):
     async def show_metrics(self, request: Request) -> Response:
         """Metrics for Prometheus."""
         try:
-            standings, problems = await self._standings()
-            own = await self._families(standings, problems)
+            standings, problems = await from_the_store(self._standings)
+            own = await from_the_store(self._families, standings, problems)
         except Refused as refused:
             fault = self._storage.failing or fault_of(refused.__context__)
             found = [*server_families(self._storage, fault), problem_family(self._problems_of_storage(fault))]
@@ -204,7 +204,7 @@ class TaskServer(ABC, Generic[Counters]):
         """
         failing, unavailable = self._failing, self._takes_no_reports()
         try:
-            _, problems = await self._standings()
+            _, problems = await from_the_store(self._standings)
         except Refused as refused:  # the store cannot even be read
             failing, unavailable = failing or fault_of(refused.__context__), True
             problems = self._problems_of_storage(failing)

@@ -296,36 +296,26 @@ class Shuffler(TaskServer[Standing]):
             raise Refused(Reason.UNKNOWN_BATCH)
         return Response(status_code=204)
 
-    async def _families(self, standings: Mapping[str, Standing], problems: Mapping[str, Sequence[str]]) -> list[Metric]:
-        spent = await self._spent(standings)
-        positions = {name: served.position for name, served in self._tasks.served.items()}
+    def _families(self, standings: Mapping[str, Standing], problems: Mapping[str, Sequence[str]]) -> list[Metric]:
+        served = self._tasks.served
+        positions = {name: each.position for name, each in served.items()}
+        spent = {
+            name: served[name].task.admission == "tokens"
+            and standing.short_by is None
+            and no_tokens(served[name], self._store)
+            for name, standing in standings.items()
+            if name in served  # an operator may have removed it meanwhile
+        }
         return families(standings, problems, positions, spent, of_no_task=self._refusals.of_no_task)
 
     def _takes_no_reports(self) -> bool:
         # a batch that cannot be mixed is no reason to send reports elsewhere
         return self._storage.failing is not None and bool(self._tasks.ingestion)
 
-    async def _standings(self) -> tuple[dict[str, Standing], dict[str, list[str]]]:
-        tasks = self._tasks.served  # an operator may add another meanwhile
-        with asking_the_store():
-            standings = {
-                name: await run_in_threadpool(self._store.standing, served.task.id) for name, served in tasks.items()
-            }
-            problems = {
-                name: await run_in_threadpool(self._problems, served, standings[name]) for name, served in tasks.items()
-            }
-        return standings, problems
-
-    async def _spent(self, standings: Mapping[str, Standing]) -> dict[str, bool]:
-        """Whether an open task needs one-time tokens and has none left, by task."""
-        with asking_the_store():
-            return {
-                name: served.task.admission == "tokens"
-                and standings[name].short_by is None
-                and await run_in_threadpool(no_tokens, served, self._store)
-                for name, served in self._tasks.served.items()
-                if name in standings
-            }
+    def _standings(self) -> tuple[dict[str, Standing], dict[str, list[str]]]:
+        served = self._tasks.served  # an operator may add another meanwhile
+        standings = {name: self._store.standing(each.task.id) for name, each in served.items()}
+        return standings, {name: self._problems(each, standings[name]) for name, each in served.items()}
 
     @asynccontextmanager
     async def running(self, app: Starlette) -> AsyncIterator[None]:
