@@ -16,7 +16,7 @@ from shuffledp.collect.analyzer import app as analyzer_counters
 from shuffledp.collect.analyzer.app import make_app as analyzer_app
 from shuffledp.collect.analyzer.settings import Settings as AnalyzerSettings
 from shuffledp.collect.reasons import Reason
-from shuffledp.collect.server import monitoring
+from shuffledp.collect.server import operation
 from shuffledp.collect.server.auth import Accepted
 from shuffledp.collect.server.settings import LOOKS_EVERY
 from shuffledp.collect.server.storage import StoreHealth
@@ -135,8 +135,8 @@ def families_of_servers():
     of_shuffler = shuffler_status.families({"task": standing}, {"task": []}, {"task": 0}, {}, of_no_task=0)
     of_analyzer = analyzer_counters.families({"task": counted}, {"task": []}, {"task": False}, {"task": False}, {})
     of_both = [
-        *monitoring.server_families(StoreHealth(mock.Mock(file=None, version=1))),
-        *monitoring.task_families([], {}),
+        *operation.server_families(StoreHealth(mock.Mock(file=None, version=1))),
+        *operation.task_families([], {}),
     ]
     return [
         [f"`{family.name}{'_total' if family.type == 'counter' else ''}`", server, family.documentation]

@@ -7,7 +7,7 @@ import pytest
 
 from shuffledp.collect.analyzer import shown
 from shuffledp.collect.reasons import Reason, Refused
-from shuffledp.collect.server.cache import BUSY, BoundedCache, BoundedLock
+from shuffledp.collect.server.http import BUSY, BoundedCache, BoundedLock
 from shuffledp.collect.web import caches
 
 KB = 1_000

@@ -22,10 +22,8 @@ from shuffledp.collect.analyzer.shown import ENDINGS, JSON, TREND_ENDINGS, Files
 from shuffledp.collect.analyzer.tasks import ShownTasks
 from shuffledp.collect.crypto.keys import KeyPair
 from shuffledp.collect.reasons import Reason, Refused
-from shuffledp.collect.server import monitoring
-from shuffledp.collect.server.cache import BoundedLock
-from shuffledp.collect.server.http import application, asking_the_store, from_the_store
-from shuffledp.collect.server.monitoring import TaskServer
+from shuffledp.collect.server.http import BoundedLock, application, asking_the_store, from_the_store
+from shuffledp.collect.server.operation import TaskServer, counter, gauge, problem_family, refusals, replay_problem
 from shuffledp.collect.server.storage import StoreHealth, storage_problems
 from shuffledp.collect.store import KeptRelease, ListedRelease, TallyStanding, TallyStore
 from shuffledp.collect.task import Series, Task
@@ -135,16 +133,16 @@ def families(
     numbers = {task: release.number for task, release in last.items()}
     times = {task: release.made.timestamp() for task, release in last.items()}
     return [
-        monitoring.counter("shuffledp_batches", "Batches counted or refused.", each("batches")),
-        monitoring.counter("shuffledp_batches_refused", "Batches with too few messages.", each("problems")),
-        monitoring.counter("shuffledp_people", "People in counted batches.", each("people")),
-        monitoring.counter("shuffledp_releases", "Visible releases.", each("releases")),
-        monitoring.gauge("shuffledp_last_release_number", "Number of the latest release.", numbers),
-        monitoring.gauge("shuffledp_last_release_seconds", "When the latest release was made.", times),
-        monitoring.gauge("shuffledp_releases_stopped", "1 if more people are counted than have reported.", stopped),
-        monitoring.gauge("shuffledp_budget_exceeded", "1 if the next release would exceed the ledger.", over_budget),
-        monitoring.refusals("shuffledp_messages_refused", "Messages refused, by reason.", refused),
-        monitoring.problem_family(problems),
+        counter("shuffledp_batches", "Batches counted or refused.", each("batches")),
+        counter("shuffledp_batches_refused", "Batches with too few messages.", each("problems")),
+        counter("shuffledp_people", "People in counted batches.", each("people")),
+        counter("shuffledp_releases", "Visible releases.", each("releases")),
+        gauge("shuffledp_last_release_number", "Number of the latest release.", numbers),
+        gauge("shuffledp_last_release_seconds", "When the latest release was made.", times),
+        gauge("shuffledp_releases_stopped", "1 if more people are counted than have reported.", stopped),
+        gauge("shuffledp_budget_exceeded", "1 if the next release would exceed the ledger.", over_budget),
+        refusals("shuffledp_messages_refused", "Messages refused, by reason.", refused),
+        problem_family(problems),
     ]
 
 
@@ -306,7 +304,7 @@ class Analyzer(TaskServer[TallyStanding]):
 
     def _problems(self, task: Task, standing: TallyStanding | None) -> list[str]:
         work = self._tasks.work_on.get(task.name)
-        replayed = [] if standing is None else monitoring.replay_problem(standing.refused)
+        replayed = [] if standing is None else replay_problem(standing.refused)
         shown, closed = self._tasks.registry.items.get(task.name), self._tasks.registry.is_closed(task)
         key = None if shown is None or shown.served is None else shown.served.key
         no_key = [NO_KEY] if key is None and not closed else []

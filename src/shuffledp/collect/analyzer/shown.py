@@ -14,7 +14,7 @@ from starlette.responses import Response
 
 from shuffledp.collect.analyzer.releases import release_of
 from shuffledp.collect.reasons import Reason, Refused
-from shuffledp.collect.server.cache import BoundedCache
+from shuffledp.collect.server.http import BoundedCache
 from shuffledp.collect.server.observability import Event, log_error
 from shuffledp.collect.store import KeptRelease, ListedRelease, TallyStore
 from shuffledp.collect.store.tallies import from_bytes

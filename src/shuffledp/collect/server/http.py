@@ -1,4 +1,5 @@
-"""The parts of both web applications: limits, problem documents (RFC 9457), and how an application is put together.
+"""The parts of both web applications: limits, caches, problem documents (RFC 9457), and how an application is put
+together.
 
 No limit looks at the sender: a server must not remember who sent what. Answers and logs contain nothing of a request.
 """
@@ -7,11 +8,13 @@ from __future__ import annotations
 
 import asyncio
 import json
+import threading
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections import OrderedDict
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, contextmanager
 from http import HTTPStatus
-from typing import ParamSpec, Self, TypeVar
+from typing import Generic, ParamSpec, Self, TypeVar
 
 from starlette.applications import Starlette
 from starlette.concurrency import run_in_threadpool
@@ -312,3 +315,77 @@ def refusal_of(error: DataError) -> Refused:
         return error
     log_error(Event.STORE_FAILED, error)
     return Refused(Reason.UNAVAILABLE, "The store does not answer: try again later.")
+
+
+Value = TypeVar("Value")
+
+MOST_WAITING = 8
+"""Requests that compute an entry or wait to. A file of 20,000 answers takes a quarter of a second. So a request waits
+for about two seconds at most, and most threads stay free for other requests."""
+
+BUSY = "Too many requests wait for files to be computed: try again in a few seconds."
+
+_OVERHEAD = 1_000
+"""Bytes counted for the key and the bookkeeping of an entry."""
+
+
+class BoundedLock:
+    """A lock with a limit on the threads that hold it or wait for it; more are refused."""
+
+    def __init__(self, most: int = MOST_WAITING) -> None:
+        self._slots = threading.Semaphore(most)
+        self._lock = threading.Lock()
+
+    @contextmanager
+    def held(self) -> Iterator[None]:
+        """Hold the lock; refuse the request at once if too many wait."""
+        if not self._slots.acquire(blocking=False):
+            raise Refused(Reason.UNAVAILABLE, BUSY)
+        try:
+            with self._lock:
+                yield
+        finally:
+            self._slots.release()
+
+
+class BoundedCache(Generic[Value]):
+    """A least-recently-used cache of up to `most_bytes` of content that is computed on request, each entry once.
+
+    A visitor who requests many different entries on many connections uses one computing thread and bounded memory.
+    """
+
+    def __init__(self, *, most_bytes: int, size: Callable[[Value], int], most_waiting: int = MOST_WAITING) -> None:
+        self._most, self._size, self._computing = most_bytes, size, BoundedLock(most_waiting)
+        self._entries: OrderedDict[Hashable, tuple[Value, int]] = OrderedDict()
+        self._bytes = 0
+        self._lock = threading.Lock()
+
+    @property
+    def bytes(self) -> int:
+        """The current size of the cache."""
+        return self._bytes
+
+    def get(self, key: Hashable, compute: Callable[[], Value]) -> Value:
+        """Return the entry of a key; compute it if it is missing, or refuse the request if many wait."""
+        found = self._lookup(key)
+        if found is None:
+            with self._computing.held():
+                found = self._lookup(key) or self._store(key, compute())  # another thread may have computed it
+        return found[0]
+
+    def _lookup(self, key: Hashable) -> tuple[Value, int] | None:
+        with self._lock:
+            if key in self._entries:
+                self._entries.move_to_end(key)
+            return self._entries.get(key)
+
+    def _store(self, key: Hashable, value: Value) -> tuple[Value, int]:
+        entry = value, self._size(value) + _OVERHEAD
+        with self._lock:
+            if entry[1] <= self._most:  # a larger entry would evict all others
+                self._entries[key] = entry
+                self._bytes += entry[1]
+            while self._bytes > self._most:
+                _, (_, size) = self._entries.popitem(last=False)
+                self._bytes -= size
+        return entry

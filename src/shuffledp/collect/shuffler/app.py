@@ -32,8 +32,8 @@ from shuffledp.collect.server.http import (
     refusal_of,
     unexpected,
 )
-from shuffledp.collect.server.monitoring import TaskServer
 from shuffledp.collect.server.observability import Event, log_error
+from shuffledp.collect.server.operation import TaskServer
 from shuffledp.collect.server.storage import StoreHealth, storage_problems
 from shuffledp.collect.shuffler.ingest import GroupCommit, Refusals
 from shuffledp.collect.shuffler.settings import Served, Settings

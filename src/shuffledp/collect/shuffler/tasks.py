@@ -11,11 +11,11 @@ from typing import Any
 from prometheus_client.core import Metric
 
 from shuffledp.collect.reasons import Reason, Refused
-from shuffledp.collect.server import monitoring
 from shuffledp.collect.server.auth import Accepted
 from shuffledp.collect.server.background import Work
 from shuffledp.collect.server.http import MOST_IN_FLIGHT, InFlight, most_in_flight
 from shuffledp.collect.server.observability import Event, log
+from shuffledp.collect.server.operation import counter, gauge, problem_family, process, refusals, replay_problem
 from shuffledp.collect.server.registry import Host, NoAnswerError, Registry
 from shuffledp.collect.server.settings import stored_tasks, warn_of_shared_keys
 from shuffledp.collect.server.upstream import Upstream
@@ -221,7 +221,7 @@ _NO_SECRET = "The shared secret is not known, so no report can be admitted: add 
 
 def problems_of(served: Served, standing: Standing, store: ReportStore) -> list[str]:
     """Public sentences about what the store says of a task."""
-    found = monitoring.replay_problem(standing.refused)
+    found = replay_problem(standing.refused)
     if short := standing.refused.get(Reason.TOO_FEW_MESSAGES.value, 0):
         found.append(
             f"{counted(short, 'batch', things='batches')} had too few messages, so the noise is incomplete: not "
@@ -271,23 +271,23 @@ def families(
 
     short_by = {task: each.short_by for task, each in standings.items() if each.short_by is not None}
     refused = {task: standing.refused for task, standing in standings.items()}
-    unknown = monitoring.counter(
+    unknown = counter(
         "shuffledp_requests_for_unknown_tasks",
         "Requests for unknown tasks, by process.",
-        {monitoring.process(): of_no_task},
+        {process(): of_no_task},
         "process",
     )
     return [
-        monitoring.gauge("shuffledp_position", "Place of this shuffler in the chain, from 0.", positions),
-        monitoring.counter("shuffledp_reports", "Reports stored.", each("reports")),
-        monitoring.gauge("shuffledp_reports_waiting", "Reports that are not in a batch yet.", each("waiting")),
-        monitoring.counter("shuffledp_batches", "Batches closed.", each("batches")),
-        monitoring.gauge("shuffledp_batches_to_be_mixed", "Batches closed but not mixed yet.", each("closing")),
-        monitoring.gauge("shuffledp_batches_ready", "Batches waiting for the next server.", each("ready")),
-        monitoring.counter("shuffledp_batches_acknowledged", "Batches the next server has.", each("acknowledged")),
-        monitoring.gauge("shuffledp_short_by", "Reports missing from the last batch of a closed task.", short_by),
-        monitoring.refusals("shuffledp_refused", "Refusals, by reason.", refused),
+        gauge("shuffledp_position", "Place of this shuffler in the chain, from 0.", positions),
+        counter("shuffledp_reports", "Reports stored.", each("reports")),
+        gauge("shuffledp_reports_waiting", "Reports that are not in a batch yet.", each("waiting")),
+        counter("shuffledp_batches", "Batches closed.", each("batches")),
+        gauge("shuffledp_batches_to_be_mixed", "Batches closed but not mixed yet.", each("closing")),
+        gauge("shuffledp_batches_ready", "Batches waiting for the next server.", each("ready")),
+        counter("shuffledp_batches_acknowledged", "Batches the next server has.", each("acknowledged")),
+        gauge("shuffledp_short_by", "Reports missing from the last batch of a closed task.", short_by),
+        refusals("shuffledp_refused", "Refusals, by reason.", refused),
         unknown,
-        monitoring.gauge("shuffledp_tokens_spent", "1 if no unspent one-time token is left.", spent),
-        monitoring.problem_family(problems),
+        gauge("shuffledp_tokens_spent", "1 if no unspent one-time token is left.", spent),
+        problem_family(problems),
     ]
