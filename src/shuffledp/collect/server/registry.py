@@ -19,7 +19,7 @@ from shuffledp.collect.reasons import Reason, Refused
 from shuffledp.collect.server.background import Background, SeriesWork, Work
 from shuffledp.collect.server.observability import Event, log, log_error, round_times
 from shuffledp.collect.server.settings import SharedSettings, check_guarantee
-from shuffledp.collect.store import AdministeredFiles, FileState, Store, StoreError
+from shuffledp.collect.store import FileState, Store, StoreError
 from shuffledp.collect.task import Phase, Series, Task, read_task_or_series
 from shuffledp.collect.task.public_file import is_hexadecimal, moment_in_text
 from shuffledp.collect.task.series import tasks_of
@@ -54,14 +54,7 @@ class Host(Generic[Item]):
 
     def __init__(self, settings: SharedSettings, items: Sequence[Item]) -> None:
         self._store, self.work_on = settings.store, {}
-        self.registry: Registry[Item] = Registry(
-            settings.store.files,
-            self,
-            items,
-            asked=[*settings.series, *settings.unserved],
-            every=settings.every,
-            clock=settings.clock,
-        )
+        self.registry: Registry[Item] = Registry(self, settings, items)
 
     def open(
         self, asked: Task | Series, others: Sequence[Item], *, new: bool, is_over: Callable[[Task], bool]
@@ -149,37 +142,29 @@ class Entry(Generic[Item]):
 
 
 class Registry(Generic[Item]):
-    """The files and tasks of a process; `asked` are the series of the start, and its tasks without an item.
+    """The files and tasks of a process, at first those of the settings.
 
     `tasks`, `items` and `closed_early` are by the name of the task, `series` by its own; each is replaced as a whole,
     so readers need no lock. The event loop must not wait for the lock, which is held while the store is asked.
     """
 
-    def __init__(
-        self,
-        files: AdministeredFiles,
-        host: Host[Item],
-        items: Sequence[Item],
-        *,
-        asked: Sequence[Task | Series] = (),
-        every: float,
-        clock: Callable[[], float] = time.time,
-    ) -> None:
-        self._files, self._host, self._every, self._clock = files, host, every, clock
+    def __init__(self, host: Host[Item], settings: SharedSettings, items: Sequence[Item]) -> None:
+        self._files, self._host = settings.store.files, host
+        self._every, self._clock = settings.every, settings.clock
         self._changing = threading.RLock()
         self._states: Mapping[bytes, FileState] = {}
         self._started, self._next_ending = False, 0.0
         self._ending: list[Background] = []
         self._threads: tuple[Background, ...] = ()
         self._entries: dict[str, Entry[Item]] = {}
+        asked: list[Task | Series] = [*settings.series, *settings.unserved]
         for one in asked:
             mine = [each for each in items if (of := each.task.series) is not None and of.id == one.name]
             self._entries[one.name] = Entry(asked=one, items=mine)
         for each in items:
-            task = each.task
-            if task.series is None or task.series.id not in self._entries:
-                self._entries[task.name] = Entry(asked=task, items=[each])
-        self._watching = Background(self, every=every)
+            if each.task.series is None or each.task.series.id not in self._entries:
+                self._entries[each.task.name] = Entry(asked=each.task, items=[each])
+        self._watching = Background(self, every=self._every)
         self._publish()
 
     tasks: Mapping[str, Task]
@@ -301,23 +286,23 @@ class Registry(Generic[Item]):
         if entry.thread is not None or not entry.items:
             return
         self._host.prepare(entry.items)
-        of = {item.task.id: item for item in entry.items if self._host.works_on(item)}
-        if not of:
+        items = [item for item in entry.items if self._host.works_on(item)]
+        if not items:
             return
-        tasks = [item.task for item in of.values()]
-        if tasks[0].series is None:
-            entry.thread = Background(self._host.work(of[tasks[0].id]), every=self._every, task=tasks[0].id)
+        if items[0].task.series is None:
+            entry.thread = Background(self._host.work(items[0]), every=self._every, task=items[0].task.id)
         else:
+            of = {item.task.id: item for item in items}
+            tasks = [item.task for item in items]
             rounds = SeriesWork(tasks, lambda task: self._host.work(of[task.id]), every=self._every, clock=self._clock)
             entry.thread = Background(rounds, every=self._every)
         entry.thread.start()
 
     def _publish(self) -> None:
-        served = [(entry, item) for entry in self._entries.values() for item in entry.items]
-        tasks = [(item.task.name, entry, item) for entry, item in served]
-        self.items = {name: item for name, _, item in tasks}
-        self.tasks = {name: item.task for name, _, item in tasks}
-        self.closed_early = frozenset(name for name, entry, _ in tasks if entry.closed_early)
+        served = [(item.task.name, item, entry) for entry in self._entries.values() for item in entry.items]
+        self.items = {name: item for name, item, _ in served}
+        self.tasks = {name: item.task for name, item in self.items.items()}
+        self.closed_early = frozenset(name for name, _, entry in served if entry.closed_early)
         self.series = {name: one.asked for name, one in self._entries.items() if isinstance(one.asked, Series)}
         for each in (*(entry.asked for entry in self._entries.values()), *self.tasks.values()):
             round_times(each.id, each.time_precision)
@@ -379,7 +364,7 @@ class Registry(Generic[Item]):
         """Close a file early, unless its closing time has passed."""
         entry, now = self.find(name), self._clock()
         asked = entry.asked
-        if entry.asked.phase(now) is Phase.CLOSED:
+        if asked.phase(now) is Phase.CLOSED:
             self._end_unserved(entry)
             return entry
         closed = self._files.close(asked.id, asked.canonical)
