@@ -50,7 +50,7 @@ def task_in_brief(task: Task) -> dict[str, Any]:
 def status_of(
     task: Task, standing: TallyStanding, problems: Sequence[str], *, reported: int | None = None, stopped: bool = False
 ) -> dict[str, Any]:
-    """The public status of a task; `refused` counts messages by reason.
+    """The public status of a task.
 
     `reported` is the number of reports at the first shuffler when it was last asked, null if unknown. While more people
     are counted than that, releases are stopped.
@@ -93,10 +93,7 @@ def release_in_brief(kept: KeptRelease) -> dict[str, Any]:
 
 
 class Briefs:
-    """Cached entries of the lists of releases: a release may have megabytes, its entry is short.
-
-    Entries are never evicted; visitors cannot add any.
-    """
+    """Cached entries of the lists of releases; they are short, never evicted, and visitors cannot add any."""
 
     def __init__(self, store: TallyStore) -> None:
         self._store = store

@@ -58,8 +58,8 @@ class TaskOptions(SharedOptions):
     ) -> tuple[list[Served], list[Task]]:
         """Return the tasks that are counted and those that are only shown; raise an error if one can be neither.
 
-        A task that is over and whose key was destroyed is only shown. Unless `keys_needed`, so is any task without a
-        key. `earlier` tasks, which may be removed, say to which shuffler the token belongs.
+        A task without a key is only shown if it is over, or unless `keys_needed`. `earlier` tasks, which may be
+        removed, say to which shuffler the token belongs.
         """
         for each in tasks:
             if isinstance(each.answers, AnswersElsewhere) and not each.has_answers:

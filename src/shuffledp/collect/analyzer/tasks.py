@@ -94,10 +94,7 @@ class ShownTasks(Host[Shown]):
         return None
 
     def _is_withheld(self, task: Task) -> bool:
-        """Whether this analyzer does not release what it has counted.
-
-        It has no key, or the last release exceeded the ledger or was stopped; after a task, both last.
-        """
+        # no key, or the last release exceeded the ledger or was stopped; after a task, both last
         shown, work = self.registry.items.get(task.name), self.work_on.get(task.name)
         return work.withheld if work is not None else shown is None or shown.served is None
 

@@ -1,9 +1,8 @@
 """Background work of the analyzer: pull batches, count them, keep their tallies, and release them.
 
-A batch counts once, by its id, and a ciphertext once, by its fingerprint: it is dropped if it was in an earlier batch
-of the task, for example because a shuffler's store was restored from a backup. A batch with too few messages is refused
-permanently: only the refusal is stored, and the batch is acknowledged. Messages are opened on all cores; invalid ones
-are left out and counted by reason.
+A batch counts once, by its id, and a ciphertext once, by its fingerprint: it may come again, for example because a
+shuffler's store was restored from a backup. A batch with too few messages is refused permanently: only the refusal is
+stored, and the batch is acknowledged. Invalid messages are left out and counted by reason.
 
 Memory: 40 bytes per onion, plus the number of possible messages if there are few. Onions wait in an unnamed file, and
 opened messages are stored as numbers. Duplicates are found by their first eight bytes, which honest onions never share.

@@ -270,10 +270,7 @@ Lifespan = Callable[[Starlette], AbstractAsyncContextManager[None]]
 
 
 def application(routes: Sequence[Route], *, lifespan: Lifespan, around: Sequence[Middleware] = ()) -> Starlette:
-    """An application that answers refusals and unexpected errors with problem documents.
-
-    The middleware in `around` sees those answers, too.
-    """
+    """An application that answers refusals and errors with problem documents, which `around` sees too."""
     app = Starlette(
         routes=routes,
         middleware=[*around, Middleware(Unexpected)],

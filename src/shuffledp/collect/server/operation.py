@@ -295,11 +295,10 @@ class TaskServer(ABC, Generic[Counters]):
         return Response(generate_latest(_Families(found)), media_type=CONTENT_TYPE)
 
     async def show_health(self, request: Request) -> Response:
-        """The state of the server: ok, problems (of tasks) or degraded; refused unless its background threads run.
+        """The state of the server (docs/reference/endpoints.md, "Health"); refused unless its background threads run.
 
-        A server is degraded while its store cannot be written. If it cannot store reports, the status is 503, so that a
-        load balancer sends them elsewhere. Others still answer what is in their store. The problems of tasks do not
-        change the status: restarting the server would not help.
+        The status is 503 if it cannot store reports, so that a load balancer sends them elsewhere. Problems of tasks do
+        not change the status: restarting the server would not help.
         """
         failing, unavailable = self._failing, self._takes_no_reports()
         try:

@@ -52,8 +52,7 @@ class ServedTask:
 class SharedOptions:
     """What a server needs for tasks: files that are read again for each task that is added.
 
-    Its keys, and the address and token for the server upstream. All tasks come from one server, whose connections are
-    shared.
+    All tasks come from one server upstream, whose connections are shared.
     """
 
     key: Sequence[Path]
@@ -135,7 +134,7 @@ class SharedSettings:
 class StartFiles:
     """The files that a server is started with, without those that an operator has removed.
 
-    `tasks` has the rounds of all series. `states` are those of the files in the store.
+    `tasks` has the rounds of all series.
     """
 
     def __init__(self, asked: Sequence[Task | Series], states: Mapping[bytes, FileState]) -> None:
@@ -152,10 +151,7 @@ class StartFiles:
 
 
 def read_files(paths: Sequence[Path], *, operators: Accepted) -> list[Task | Series]:
-    """Read files of tasks and series, and folders of them, of different tasks.
-
-    Only a server with an operator, who can add tasks, needs none.
-    """
+    """Read files of tasks and series, and folders of them; only a server with an operator needs none."""
     files = [file for path in paths for file in (sorted(path.glob(TASK_FILES)) if path.is_dir() else [path])]
     if not files and not operators.hashes:
         folders = f" in the folder {paths[0]}" if paths else ""
@@ -225,10 +221,7 @@ def check_guarantee(task: Task | Series) -> None:
 
 
 def check_stored_files(files: AdministeredFiles, *, known: Iterable[Task | Series]) -> list[Task]:
-    """Refuse to start with a file in the store, other than the known ones, that gives less privacy than it claims.
-
-    Return the tasks of these files.
-    """
+    """Check the guarantees of the files in the store, except the known ones; return their tasks."""
     ids = {one.id for one in known}
     left = [key for key, state in files.states().items() if state is not FileState.REMOVED and key not in ids]
     stored = [read_task_or_series(files.content(key)) for key in left]
@@ -256,8 +249,8 @@ def check_one_upstream(addresses: Iterable[str]) -> None:
 
 
 def check_known_upstream(addresses: Iterable[str], known: Collection[str]) -> None:
-    """Refuse a server upstream of added tasks that is not that of earlier ones: the author of a task could learn the
-    token, and acknowledge batches in place of this server.
+    """Refuse a server upstream other than that of earlier tasks: the author of a task could learn the token, and
+    acknowledge batches in place of this server.
     """
     for address in addresses:
         if known and address not in known:
@@ -277,10 +270,7 @@ def stored_tasks(files: AdministeredFiles) -> list[Task]:
 
 
 def warn_of_shared_keys(served: Iterable[ServedTask]) -> None:
-    """Log that several tasks share a key: once it is destroyed with one task, the others cannot be opened.
-
-    The rounds of one series may share a key.
-    """
+    """Log that several tasks share a key, which is destroyed with one of them; rounds of one series may share one."""
     named = ((each.task.name if each.task.series is None else each.task.series.id, each) for each in served)
     used = {(name, each.key.public) for name, each in named}
     if len({public for _, public in used}) < len(used):

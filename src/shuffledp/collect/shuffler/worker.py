@@ -118,8 +118,7 @@ class BatchMixer:
 
     Onions that were in an earlier batch are dropped. Otherwise a first shuffler that works with the analyzer could put
     one person into two batches, and what both forwarded batches have in common would be that person. A batch with too
-    few messages is refused permanently: it is acknowledged, and only the refusal is stored. Its onions are not
-    remembered: nothing of them was forwarded.
+    few messages is refused permanently, and its onions are not remembered: nothing of them was forwarded.
     """
 
     def __init__(

@@ -62,8 +62,6 @@ class Memories:
     The fingerprints of a batch are added in the transaction that makes its result durable. So a batch that is processed
     again after a kill never finds its own fingerprints: either it is stored, or nothing of it is. Of two batches with
     the same ciphertext that are processed at the same moment, one fails with a conflict and is screened again.
-
-    Fingerprints are sorted before they are looked up or added, which reads and writes each page of the table once.
     """
 
     def __init__(self, database: Database) -> None:
@@ -143,9 +141,9 @@ class Memory:
 
 
 def _sorted(fingerprints: Fingerprints) -> Iterator[tuple[NDArray[np.int64], list[bytes]]]:
-    """Yield fingerprints in portions, in increasing order, with their positions.
+    """Yield fingerprints in portions, in the order of their first eight bytes, with their positions.
 
-    Only their first eight bytes are compared; nothing but speed depends on the order.
+    Nothing but speed depends on the order: each page of the table is read and written once.
     """
     starts = fingerprints[:, :8].copy().view(np.uint64)[:, 0]  # a copy even of a single row: its bytes are swapped
     if sys.byteorder == "little":
@@ -170,11 +168,10 @@ class FileState(StrEnum):
 
 
 class AdministeredFiles:
-    """The files of tasks and series, the same for all processes and machines of a server; every method is idempotent.
+    """The files that operators have added, closed early or removed; every method is idempotent.
 
-    A file is the canonical bytes of a task or a series, under its id. A file that a server was started with is stored
-    once an operator changes it. A closed file is never served again, and a removed one stays known, so that a restart
-    with the same options does not bring it back.
+    A file is the canonical bytes of a task or a series, under its id. A closed file is never served again, and a
+    removed one stays known, so that a restart with the same options does not bring it back.
     """
 
     def __init__(self, database: Database) -> None:

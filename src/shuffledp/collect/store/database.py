@@ -134,6 +134,13 @@ class Database(ABC):
             self._notice(error)
         return error
 
+    def _check_version(self, version: int, store: str, *, other: str) -> None:
+        if not 1 <= version <= self._schema.version:
+            raise DataError(
+                f"the store {store} was made by another version of shuffledp (format {version}; this one knows "
+                f"{self._schema.version}): use that version until its tasks are closed, or give another {other}"
+            )
+
     @property
     def version(self) -> int:
         """The version of the tables, which opening the store has brought up to date."""

@@ -127,11 +127,7 @@ class PostgresDatabase(Database):
     def _check_schema(self, kind: str, version: int) -> None:
         if kind != self._schema.kind:
             raise DataError(f"{self._shown} is the store of {kind}, not of {self._schema.kind}: give another database")
-        if not 1 <= version <= self._schema.version:
-            raise DataError(
-                f"the store at {self._shown} was made by another version of shuffledp (format {version}; this one "
-                f"knows {self._schema.version}): use that version until its tasks are closed, or give another database"
-            )
+        self._check_version(version, f"at {self._shown}", other="database")
 
     @contextmanager
     def _explained(self) -> Iterator[None]:

@@ -133,13 +133,12 @@ class TallyStanding:
 
 @dataclass(frozen=True, kw_only=True)
 class Schema:
-    """The tables of a store.
+    """The tables of a store of one kind of server.
 
-    `kind` says which server the store belongs to: reports and tallies never share a database. `application` is the
-    kind as a number in the header of an SQLite file. The keys of `tables` are random or independent of arrival. Rows of
-    `wide_tables` are long; their key is one random integer, or the rows are public and their order tells nothing.
-    SQLite stores these with a row id, since without one it would read whole rows to find a key. `added` are the tables
-    that a version added: they are created when a store of an earlier version is opened.
+    `application` is the kind as a number in the header of an SQLite file. The keys of `tables` are random or
+    independent of arrival. Rows of `wide_tables` are long; their key is one random integer, or the rows are public and
+    their order tells nothing. SQLite stores these with a row id, since without one it would read whole rows to find a
+    key. `added` are the tables that a version added.
     """
 
     kind: str

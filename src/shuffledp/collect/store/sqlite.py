@@ -192,11 +192,7 @@ class SQLiteDatabase(Database):
             return 0
         if application != self._schema.application:
             raise DataError(f"{self._path} is not the store of {self._schema.kind}: give another file")
-        if not 1 <= version <= self._schema.version:
-            raise DataError(
-                f"the store {self._path} was made by another version of shuffledp (format {version}; this one knows "
-                f"{self._schema.version}): use that version until its tasks are closed, or give another file"
-            )
+        self._check_version(version, str(self._path), other="file")
         return int(version)
 
     @contextmanager
