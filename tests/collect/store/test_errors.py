@@ -8,8 +8,8 @@ import sys
 import psycopg
 import pytest
 
-from shuffledp.collect.store import Fault, Outcome, StoreError, open_report_store, open_tally_store, sqlite
-from shuffledp.collect.store.database import ConflictError
+from shuffledp.collect.store import Outcome, StoreError, open_report_store, open_tally_store, sqlite
+from shuffledp.collect.store.database import ConflictError, Fault
 from shuffledp.errors import DataError, MissingExtraError, ParameterError
 from tests.collect.databases import ON_POSTGRES
 from tests.collect.store.made_up import arrivals, task_of
