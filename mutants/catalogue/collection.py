@@ -294,7 +294,7 @@ MUTANTS = (
     Mutant(
         name="operator-token-not-checked",
         harm="Anybody can close tasks, add tasks, and admit made-up people.",
-        target="shuffledp.collect.server.admin:AdminApi._checked",
+        target="shuffledp.collect.server.operation:AdminApi._checked",
         pattern="bearer(request.headers.get('authorization')) not in self._operators",
         replacement="False",
         tests=("tests/collect/server/test_admin_tokens.py::test_only_operators_may_do_this",),
@@ -330,7 +330,7 @@ MUTANTS = (
     Mutant(
         name="removed-task-served-again",
         harm="A task that was closed and removed opens again when it is added, and people answer twice.",
-        target="shuffledp.collect.store.administered:AdministeredFiles.add",
+        target="shuffledp.collect.store.base:AdministeredFiles.add",
         pattern="FileState.CLOSED.value",
         replacement="FileState.SERVED.value",
         tests=("tests/collect/server/test_admin.py::test_the_life_of_a_task",),

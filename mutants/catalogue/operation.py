@@ -49,7 +49,7 @@ MUTANTS = (
     Mutant(
         name="cause-names-files",
         harm="The public status shows the message of an error, which names files of the server.",
-        target="shuffledp.collect.server.task_health:_public_cause",
+        target="shuffledp.collect.server.background:_public_cause",
         pattern="os.strerror(error.errno)",
         replacement="str(error)",
         tests=("tests/collect/test_failures.py::test_an_error_of_the_system_during_a_release_is_named",),
@@ -57,7 +57,7 @@ MUTANTS = (
     Mutant(
         name="destroyed-key-kept-in-memory",
         harm="A server opens reports with a key whose file was destroyed.",
-        target="shuffledp.collect.server.key_watch:KeyWatch.step",
+        target="shuffledp.collect.server.storage:KeyWatch.step",
         pattern="key.destroy()",
         replacement="pass",
         tests=("tests/collect/server/test_key_watch.py::test_a_key_is_dropped_when_its_file_is_destroyed",),
@@ -65,7 +65,7 @@ MUTANTS = (
     Mutant(
         name="key-of-removed-task-kept",
         harm="A key that is destroyed after its task was removed stays in memory until the next restart.",
-        target="shuffledp.collect.server.key_watch:KeyWatch.step",
+        target="shuffledp.collect.server.storage:KeyWatch.step",
         pattern="list(self._seen.items())",
         replacement="[(key, self._seen[key]) for _, key in self._keys()]",
         tests=("tests/collect/server/test_key_watch.py::test_a_key_is_watched_after_its_task_was_removed",),
@@ -73,7 +73,7 @@ MUTANTS = (
     Mutant(
         name="unmounted-key-dropped",
         harm="Where the volume of the keys is away for a moment, everybody who reports then is locked out for good.",
-        target="shuffledp.collect.server.key_watch:KeyWatch._gone",
+        target="shuffledp.collect.server.storage:KeyWatch._gone",
         pattern="seen.folder in (None, folder)",
         replacement="True",
         tests=(
@@ -83,7 +83,7 @@ MUTANTS = (
     Mutant(
         name="key-of-second-task-kept",
         harm="Of two tasks that share a key file, one is still opened after the file was overwritten.",
-        target="shuffledp.collect.server.key_watch:KeyWatch._learn",
+        target="shuffledp.collect.server.storage:KeyWatch._learn",
         pattern="_Seen(task.id)",
         replacement="next(iter(self._seen.values()), None) or _Seen(task.id)",
         tests=("tests/collect/server/test_key_watch.py::test_every_pair_of_an_overwritten_file_is_dropped",),

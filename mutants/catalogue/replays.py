@@ -30,7 +30,7 @@ MUTANTS = (
     Mutant(
         name="fingerprint-secret-shared-by-tasks",
         harm="The fingerprints of one task tell about the ciphertexts of another.",
-        target="shuffledp.collect.store.fingerprints:Memories.of",
+        target="shuffledp.collect.store.base:Memories.of",
         pattern="new_secret()",
         replacement="bytes(32)",
         tests=("tests/collect/store/test_fingerprints.py::test_tasks_share_nothing",),
@@ -81,7 +81,7 @@ MUTANTS = (
     Mutant(
         name="replays-of-the-same-moment-kept",
         harm="Two batches that are processed at the same moment both keep a ciphertext.",
-        target="shuffledp.collect.store.fingerprints:Memory.add",
+        target="shuffledp.collect.store.base:Memory.add",
         pattern="transaction.insert('fingerprints', ('task', 'fingerprint'), rows) != len(rows)",
         replacement="transaction.insert('fingerprints', ('task', 'fingerprint'), rows) > len(rows)",
         tests=(
@@ -109,7 +109,7 @@ MUTANTS = (
     Mutant(
         name="fingerprint-secret-survives-the-key",
         harm="After the key of a task was destroyed, the store still tells which ciphertexts passed through it.",
-        target="shuffledp.collect.store.fingerprints:Memories.delete",
+        target="shuffledp.collect.store.base:Memories.delete",
         pattern="'SET secret = ?'",
         replacement="'SET task = task + 0 * length(?)'",
         tests=("tests/collect/store/test_fingerprints.py::test_deleting_the_fingerprints_of_a_task",),
@@ -268,7 +268,7 @@ MUTANTS = (
     Mutant(
         name="replays-forgotten-with-the-task",
         harm="A first shuffler replays a person once an operator has removed the task and added it again.",
-        target="shuffledp.collect.store.administered:AdministeredFiles._change",
+        target="shuffledp.collect.store.base:AdministeredFiles._change",
         pattern="transaction.run('UPDATE files SET state = ? WHERE id = ?', to.value, file_id)",
         replacement="transaction.run('UPDATE files SET state = ? WHERE id = ?', to.value, file_id) "
         "+ transaction.run('DELETE FROM fingerprints')",

@@ -73,7 +73,7 @@ MUTANTS = (
     Mutant(
         name="trend-shows-batches-before-their-release",
         harm="A batch that the ledger has no entry for is part of a public page.",
-        target="shuffledp.collect.analyzer.trends:SeriesTrends._estimated",
+        target="shuffledp.collect.analyzer.shown:SeriesTrends._estimated",
         pattern="kept.released and kept.problem is None",
         replacement="kept.problem is None",
         tests=("tests/collect/analyzer/test_trends.py::test_batches_that_are_not_released_are_left_out",),
@@ -81,7 +81,7 @@ MUTANTS = (
     Mutant(
         name="trend-shows-blocked-words",
         harm="A page that compares rounds shows words that the operator has blocked.",
-        target="shuffledp.collect.analyzer.trends:SeriesTrends._estimated",
+        target="shuffledp.collect.analyzer.shown:SeriesTrends._estimated",
         pattern="self._store.without_blocked(release)",
         replacement="release",
         tests=("tests/collect/analyzer/test_trends.py::test_texts_of_strangers_are_found_escaped_and_hidden",),

@@ -4,7 +4,7 @@ import pytest
 from starlette.applications import Starlette
 from starlette.routing import Route
 
-from shuffledp.collect.shuffler.middleware import CrossOrigin
+from shuffledp.collect.shuffler.app import CrossOrigin
 from tests.clients.pages import browser_at_pages
 from tests.clients.scripts import program
 from tests.collect.client.servers import Recorder

@@ -10,7 +10,7 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from shuffledp.collect import Client
-from shuffledp.collect.shuffler.middleware import CrossOrigin
+from shuffledp.collect.shuffler.app import CrossOrigin
 from shuffledp.collect.task.report import open_report
 from shuffledp.errors import DataError, RefusedError
 from tests.clients.pages import in_page

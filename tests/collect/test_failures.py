@@ -9,9 +9,8 @@ import pytest
 from shuffledp.collect.analyzer.releases import Releasing
 from shuffledp.collect.analyzer.worker import BATCH as NOT_COUNTED
 from shuffledp.collect.analyzer.worker import RELEASE as NOT_RELEASED
-from shuffledp.collect.server import task_health
-from shuffledp.collect.server.background import LONGEST_PAUSE
-from shuffledp.collect.server.task_health import TaskHealth
+from shuffledp.collect.server import background
+from shuffledp.collect.server.background import LONGEST_PAUSE, TaskHealth
 from shuffledp.collect.shuffler.worker import BATCH as NOT_FORWARDED
 from shuffledp.collect.shuffler.worker import NOT_CLOSED, NOT_MIXED, BatchCloser
 from tests.collect.analyzer import running as analyzer
@@ -24,7 +23,7 @@ from tests.collect.test_replays import CHAIN, ToMixer, onions_of
 NEVER = threading.Event()
 NO_SPACE = "No space left on device"
 STORE_FULL = "Cause: the disk of the store is full."
-FOLDER = f"Cause: {task_health.FOLDER} cannot be written"
+FOLDER = f"Cause: {background.FOLDER} cannot be written"
 
 
 def errors_in(text):
@@ -80,7 +79,7 @@ def test_a_temporary_folder_that_cannot_be_written_is_named(tmp_path, failing, w
 
 
 def test_a_batch_that_cannot_be_closed_is_named_until_the_disk_has_space(tmp_path, monkeypatch):
-    monkeypatch.setattr(task_health, "FIRST_PAUSE", 0.05)
+    monkeypatch.setattr(background, "FIRST_PAUSE", 0.05)
 
     async def run():
         async with running(settings_for(tmp_path, KEPT)) as client:

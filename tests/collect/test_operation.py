@@ -11,7 +11,7 @@ import time
 import psycopg
 import pytest
 
-from shuffledp.collect.server.key_watch import KEY_GONE
+from shuffledp.collect.server.storage import KEY_GONE
 from shuffledp.collect.store.database import Pool
 from tests.collect.chaos import wait_until
 from tests.collect.databases import ON_POSTGRES

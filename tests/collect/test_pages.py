@@ -16,12 +16,12 @@ from shuffledp.collect.analyzer import app as analyzer_counters
 from shuffledp.collect.analyzer.app import make_app as analyzer_app
 from shuffledp.collect.analyzer.settings import Settings as AnalyzerSettings
 from shuffledp.collect.reasons import Reason
-from shuffledp.collect.server import metrics
+from shuffledp.collect.server import operation
 from shuffledp.collect.server.auth import Accepted
+from shuffledp.collect.server.settings import LOOKS_EVERY
 from shuffledp.collect.server.storage import StoreHealth
-from shuffledp.collect.shuffler import status as shuffler_status
+from shuffledp.collect.shuffler import tasks as shuffler_status
 from shuffledp.collect.shuffler.app import make_app as shuffler_app
-from shuffledp.collect.shuffler.settings import LOOKS_EVERY
 from shuffledp.collect.shuffler.settings import Served as ShufflerServed
 from shuffledp.collect.shuffler.settings import Settings as ShufflerSettings
 from shuffledp.collect.store import Standing, TallyStanding
@@ -134,7 +134,10 @@ def families_of_servers():
     counted = TallyStanding(batches=0, problems=0, people=0, releases=0, refused={"repeated": 1})
     of_shuffler = shuffler_status.families({"task": standing}, {"task": []}, {"task": 0}, {}, of_no_task=0)
     of_analyzer = analyzer_counters.families({"task": counted}, {"task": []}, {"task": False}, {"task": False}, {})
-    of_both = [*metrics.server_families(StoreHealth(mock.Mock(file=None, version=1))), *metrics.task_families([], {})]
+    of_both = [
+        *operation.server_families(StoreHealth(mock.Mock(file=None, version=1))),
+        *operation.task_families([], {}),
+    ]
     return [
         [f"`{family.name}{'_total' if family.type == 'counter' else ''}`", server, family.documentation]
         for server, families in (("both", of_both), ("shuffler", of_shuffler), ("analyzer", of_analyzer))

@@ -14,7 +14,7 @@ from shuffledp.collect.client.making import new_report
 from shuffledp.collect.crypto.keys import info, unseal, write_secret
 from shuffledp.collect.server.settings import Upstreams
 from shuffledp.collect.shuffler.settings import Served
-from shuffledp.collect.shuffler.status import problems_of
+from shuffledp.collect.shuffler.tasks import problems_of
 from shuffledp.collect.shuffler.worker import BatchCloser, BatchMixer
 from shuffledp.collect.store import Arrival, Outcome, open_report_store, open_tally_store
 from shuffledp.collect.store.tallies import from_bytes

@@ -18,8 +18,7 @@ from shuffledp.collect.client import making
 from shuffledp.collect.client.making import new_report
 from shuffledp.collect.crypto.keys import write_key
 from shuffledp.collect.server.auth import Accepted, hash_of, new_token
-from shuffledp.collect.server.background import StoppedError
-from shuffledp.collect.server.series import SeriesWork
+from shuffledp.collect.server.background import SeriesWork, StoppedError
 from shuffledp.collect.server.upstream import Upstream
 from shuffledp.collect.shuffler.app import make_app as shuffler_app
 from shuffledp.collect.shuffler.settings import Served, Settings

@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from shuffledp.collect.analyzer.formats import headers_for
+from shuffledp.collect.analyzer.shown import headers_for
 from shuffledp.explain.bars import Scale
 from shuffledp.explain.page import page
 from tests.browser import browser_path, running_browser

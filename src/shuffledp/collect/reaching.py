@@ -10,7 +10,7 @@ from urllib.parse import urlsplit
 
 import httpx
 
-from shuffledp.errors import ParameterError
+from shuffledp.errors import DataError, ParameterError
 from shuffledp.formatting import shown_address
 
 
@@ -93,3 +93,14 @@ def why_unreachable(error: httpx.HTTPError) -> str:
     """Say why a request failed, and what to check, as a question; without an address."""
     other = "it does not answer as a server of shuffledp does: is the address right"
     return f"{REACHING.get(cause_of(error), other)}?"
+
+
+class UpstreamError(DataError):
+    """The server upstream cannot be reached, refuses, or sends something invalid.
+
+    The message is public: it contains nothing of what was sent, and no address, which may be internal to a network.
+    """
+
+    def __init__(self, message: str, *, reason: Cause = Cause.INVALID_BATCH, try_again: bool = False) -> None:
+        super().__init__(message)
+        self.reason, self.try_again = reason, try_again

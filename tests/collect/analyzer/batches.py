@@ -7,7 +7,7 @@ import numpy as np
 
 from shuffledp.collect.client.making import messages_of
 from shuffledp.collect.crypto.keys import info, public_key, seal
-from shuffledp.collect.server.upstream import UpstreamError
+from shuffledp.collect.reaching import UpstreamError
 from shuffledp.collect.store import ReadyBatch
 from tests.collect.tasks import small_task
 

@@ -10,9 +10,9 @@ import pyarrow
 import pytest
 
 from shuffledp import Ledger
-from shuffledp.collect.analyzer.formats import headers_for
+from shuffledp.collect.analyzer.shown import headers_for
 from shuffledp.collect.analyzer.worker import LIMIT
-from shuffledp.collect.server.cache import BUSY, MOST_WAITING
+from shuffledp.collect.server.http import BUSY, MOST_WAITING
 from shuffledp.collect.task import task_of
 from shuffledp.errors import DataError
 from shuffledp.release.release import Release

@@ -8,10 +8,9 @@ import numpy as np
 import pytest
 
 from shuffledp.collect.analyzer.app import make_app
-from shuffledp.collect.analyzer.hiding import HidingStore
 from shuffledp.collect.analyzer.releases import Releasing
 from shuffledp.collect.analyzer.settings import Settings
-from shuffledp.collect.analyzer.trends import SeriesTrends
+from shuffledp.collect.analyzer.shown import HidingStore, SeriesTrends
 from shuffledp.collect.client.making import messages_of
 from shuffledp.collect.crypto.keys import KeyPair
 from shuffledp.collect.reasons import Refused
@@ -103,7 +102,7 @@ def test_there_is_no_trend_before_the_first_release(tmp_path):
 
 
 def test_as_many_of_the_latest_rounds_as_fit(store, monkeypatch):
-    monkeypatch.setattr("shuffledp.collect.analyzer.trends.MOST_NUMBERS", 11)
+    monkeypatch.setattr("shuffledp.collect.analyzer.shown.MOST_NUMBERS", 11)
     assert [each.number for each in SeriesTrends(store).trend(SERIES, [1, 2, 4]).rounds] == [2, 4]
 
 

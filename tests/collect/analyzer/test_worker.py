@@ -7,10 +7,9 @@ import pytest
 
 from shuffledp import Ledger
 from shuffledp.collect.analyzer.worker import BATCH, LIMIT, RELEASE, UPSTREAM, BatchAnalyzer
+from shuffledp.collect.reaching import UpstreamError
 from shuffledp.collect.reasons import Reason
-from shuffledp.collect.server.background import StoppedError
-from shuffledp.collect.server.task_health import LONGEST_BACK_OFF
-from shuffledp.collect.server.upstream import UpstreamError
+from shuffledp.collect.server.background import LONGEST_BACK_OFF, StoppedError
 from shuffledp.collect.store.tallies import from_bytes
 from shuffledp.errors import DataError
 from tests.collect.analyzer.batches import Waiting, batch_of, sealed, tiny_task

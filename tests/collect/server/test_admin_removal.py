@@ -11,8 +11,8 @@ import pytest
 
 from shuffledp.collect.analyzer.tasks import Shown, ShownTasks
 from shuffledp.collect.crypto.keys import KeyPair, destroy_secret, write_secret
+from shuffledp.collect.reaching import UpstreamError
 from shuffledp.collect.reasons import Reason, Refused
-from shuffledp.collect.server.upstream import UpstreamError
 from shuffledp.collect.shuffler.settings import Served
 from shuffledp.collect.shuffler.tasks import ServedTasks
 from shuffledp.collect.store import FileState, open_report_store

@@ -3,7 +3,7 @@ import threading
 import pytest
 
 from shuffledp.collect.server.background import Background, StoppedError, until
-from shuffledp.collect.server.events import Event
+from shuffledp.collect.server.observability import Event
 
 
 class Steps:

@@ -7,8 +7,7 @@ import weakref
 import pytest
 
 from shuffledp.collect.crypto.keys import KeyPair, destroy_secret, read_key, write_key
-from shuffledp.collect.server.key_watch import KEY_GONE, LOOKS_BEFORE_GONE, KeyWatch
-from shuffledp.collect.server.storage import storage_problems
+from shuffledp.collect.server.storage import KEY_GONE, LOOKS_BEFORE_GONE, KeyWatch, storage_problems
 from shuffledp.errors import DataError
 from tests.collect.tasks import small_task
 

@@ -8,7 +8,8 @@ import httpx
 import pytest
 
 from shuffledp.collect.crypto.batch import BatchHead
-from shuffledp.collect.server.upstream import _MOST_BYTES, ATTEMPTS, Upstream, UpstreamError
+from shuffledp.collect.reaching import UpstreamError
+from shuffledp.collect.server.upstream import _MOST_BYTES, ATTEMPTS, Upstream
 from tests.collect.tasks import small_task
 
 TASK = small_task(users=5, epsilon=8.0, delta=1e-2).task

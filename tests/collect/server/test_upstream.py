@@ -11,9 +11,10 @@ from starlette.applications import Starlette
 from starlette.responses import PlainTextResponse
 from starlette.routing import Route
 
-from shuffledp.collect.server.events import Event
-from shuffledp.collect.server.task_health import UPSTREAM, TaskHealth
-from shuffledp.collect.server.upstream import Cause, Upstream, UpstreamError
+from shuffledp.collect.reaching import UpstreamError
+from shuffledp.collect.server.background import UPSTREAM, TaskHealth
+from shuffledp.collect.server.observability import Event
+from shuffledp.collect.server.upstream import Cause, Upstream
 from tests.collect.chaos import free_port
 from tests.collect.in_process import served
 from tests.collect.server.test_run import self_signed

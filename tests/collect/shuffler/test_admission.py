@@ -111,7 +111,7 @@ def test_a_token_is_spent_once_at_two_shufflers_of_one_store(tmp_path):
             return [answer.status_code for answer in answers]
 
     assert sorted(asyncio.run(run())) == [201] + [403] * 9
-    assert first.store.waiting(TASK.id) == 1
+    assert first.store.standing(TASK.id).waiting == 1
 
 
 def test_a_token_stays_spent_when_the_operator_gives_the_same_list_again(tmp_path):

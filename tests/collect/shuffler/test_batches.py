@@ -353,7 +353,7 @@ def test_two_closers_on_one_store_close_every_batch_once(tmp_path):
     assert [batch.number for batch in batches] == [5] * 20
     numbers = [int.from_bytes(onion) for batch in batches for onion in onions_of(store, batch)]
     assert len(set(numbers)) == 100
-    assert store.waiting(TASK.id) == 3
+    assert store.standing(TASK.id).waiting == 3
 
 
 def test_an_abandoned_batch_is_mixed_after_a_while(tmp_path):

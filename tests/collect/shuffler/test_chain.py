@@ -10,10 +10,11 @@ import pytest
 
 from shuffledp.collect.crypto.batch import HEAD_BYTES
 from shuffledp.collect.crypto.keys import info, public_key, seal
+from shuffledp.collect.reaching import UpstreamError
 from shuffledp.collect.server.background import StoppedError
-from shuffledp.collect.server.upstream import Upstream, UpstreamError
+from shuffledp.collect.server.upstream import Upstream
 from shuffledp.collect.shuffler.app import make_app
-from shuffledp.collect.shuffler.status import problems_of
+from shuffledp.collect.shuffler.tasks import problems_of
 from shuffledp.collect.shuffler.worker import BATCH, UPSTREAM, BatchCloser, BatchMixer, most_people
 from shuffledp.collect.store import ReadyBatch, open_report_store
 from shuffledp.errors import DataError

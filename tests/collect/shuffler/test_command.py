@@ -114,7 +114,7 @@ def test_a_stop_loses_nothing_and_a_kill_nothing_that_was_acknowledged(tmp_path)
     with open_report_store(tmp_path / "store.db") as store:  # the next start continues
         store.prepare(TASK)
         BatchCloser(TASK, store, clock=time.time).step(threading.Event())
-        ready, waiting = store.ready(TASK.id), store.waiting(TASK.id)
+        ready, waiting = store.ready(TASK.id), store.standing(TASK.id).waiting
     assert {batch.number for batch in ready} == {TASK.users}
     assert len(ready) * TASK.users + waiting == stored
     nothing_personal(tmp_path)

@@ -102,19 +102,17 @@ def test_healthy(tmp_path):
 
 def test_unhealthy_without_the_store_or_background_work(tmp_path):
     options = settings_for(tmp_path, KEPT)
-    waiting = options.store.waiting
 
     def failing(*_):
         raise DataError("the store is gone")
 
     async def run():
         async with running(options) as client:
-            options.store.waiting = options.store.standing = options.store.ready = failing
+            options.store.standing = options.store.ready = failing
             status = await client.get(f"/v1/tasks/{TASK.name}/status")
             batches = await client.get(f"/v1/tasks/{TASK.name}/batches", headers=NEXT_HOP)
             metrics = await client.get("/metrics")
             health = await client.get("/health")
-            options.store.waiting = waiting
             return [status, batches, metrics, health]
 
     status, batches, metrics, health = asyncio.run(run())

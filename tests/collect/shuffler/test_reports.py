@@ -14,8 +14,8 @@ import pytest
 from shuffledp.collect.crypto.keys import KeyPair, info, public_key, seal
 from shuffledp.collect.reasons import Reason
 from shuffledp.collect.server import observability
-from shuffledp.collect.server.key_watch import KEY_GONE
 from shuffledp.collect.server.observability import rounded_time
+from shuffledp.collect.server.storage import KEY_GONE
 from shuffledp.collect.server.upstream import Upstream
 from shuffledp.collect.shuffler.app import make_app
 from shuffledp.collect.store import open_report_store
@@ -74,7 +74,7 @@ def test_a_report_is_acknowledged_when_another_reader_of_the_disk_finds_it(tmp_p
             answer = await Asked(client, TASK).report(sealed(TASK))
             assert answer.status_code == HTTPStatus.CREATED
             with open_report_store(tmp_path / "shuffler-0.db") as other:
-                assert other.waiting(TASK.id) == 1
+                assert other.standing(TASK.id).waiting == 1
 
     asyncio.run(run())
 
@@ -306,7 +306,7 @@ def test_requests_at_the_same_time_share_commits(tmp_path):
 
     assert {answer.status_code for answer in asyncio.run(run())} == {201}
     assert store.commits < 50
-    assert store.waiting(TASK.id) == 100
+    assert store.standing(TASK.id).waiting == 100
 
 
 def test_more_per_second_than_allowed_are_refused(tmp_path):

@@ -35,7 +35,7 @@ def main(address, stride):
     killed_again_and_again(lambda store: store.add(REPORTS[:4]), "add")
     with open_report_store(address) as store:
         assert store.add(REPORTS[:4]) == ["known"] * 4
-        assert store.waiting(TASK.id) == 4
+        assert store.standing(TASK.id).waiting == 4
     killed_again_and_again(lambda store: store.closing(TASK.id) or store.close_batch(TASK.id, USERS), "close")
     with open_report_store(address) as store:
         (batch,) = store.closing(TASK.id)

@@ -22,7 +22,7 @@ def test_a_report_is_stored_once(reports):
     new = arrivals(TASK, 5)
     assert reports.add(new) == [STORED] * 5
     assert reports.add(new) == [KNOWN] * 5
-    assert reports.waiting(TASK.id) == 5
+    assert reports.standing(TASK.id).waiting == 5
     assert len(every_row(reports)["onions"]) == 5
 
 
@@ -53,7 +53,7 @@ def test_ids_belong_to_a_task(reports):
     reports.prepare(other)
     here, there = arrival(TASK, report_id=b"i" * 16), arrival(other, report_id=b"i" * 16)
     assert reports.add([here, there, here]) == [STORED, STORED, KNOWN]
-    assert (reports.waiting(TASK.id), reports.waiting(other.id)) == (1, 1)
+    assert (reports.standing(TASK.id).waiting, reports.standing(other.id).waiting) == (1, 1)
 
 
 def test_a_report_may_hold_no_message(reports):
@@ -70,7 +70,7 @@ def test_a_token_admits_once(reports):
     assert reports.add([second]) == [NOT_ADMITTED]
     assert reports.add([first]) == [KNOWN]  # sent again: the report itself has spent the token
     assert reports.add([arrival(TASK, admission_hash=b"c" * 32)]) == [NOT_ADMITTED]
-    assert reports.waiting(TASK.id) == 1
+    assert reports.standing(TASK.id).waiting == 1
 
 
 def test_a_token_admits_one_of_a_call(reports):
@@ -153,7 +153,7 @@ def test_threads_store_each_report_once(reports):
     stored = [one.report_id for one, outcome in reported if outcome == STORED]
     assert len(stored) == len(set(stored)) == 60  # one for each token, and all that need no token
     assert {one.report_id for one in free} <= set(stored)
-    assert reports.waiting(TASK.id) == reports.standing(TASK.id).reports == 60
+    assert reports.standing(TASK.id).waiting == reports.standing(TASK.id).reports == 60
     known = {one.report_id for one, outcome in reported if outcome == KNOWN}
     assert known <= set(stored)
 
@@ -166,9 +166,9 @@ def test_a_reopened_store_has_all_data(address):
     with open_report_store(address) as store:
         store.prepare(TASK)
         assert store.add(new) == [KNOWN] * 3
-        assert store.waiting(TASK.id) == 3
+        assert store.standing(TASK.id).waiting == 3
     with pytest.raises(ParameterError, match="the store is closed"):
-        store.waiting(TASK.id)
+        store.standing(TASK.id)
 
 
 def test_a_task_must_be_prepared_and_keeps_its_size(reports):

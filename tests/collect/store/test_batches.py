@@ -30,7 +30,7 @@ def test_a_batch_has_exactly_users_reports(reports):
     reports.add(arrivals(TASK, 6))
     closed = [reports.close_batch(TASK.id, 4), reports.close_batch(TASK.id, 4)]
     assert reports.close_batch(TASK.id, 4) is None
-    assert reports.waiting(TASK.id) == 1
+    assert reports.standing(TASK.id).waiting == 1
     assert sorted(reports.closing(TASK.id)) == sorted(closed)
     assert all(len(batch_id) == 16 for batch_id in closed)
     assert [len(b"".join(reports.onions(batch_id))) for batch_id in closed] == [4 * 3 * WIDTH] * 2
@@ -76,7 +76,7 @@ def test_concurrent_closers_share_no_report(reports):
     held = [some[at : at + WIDTH] for some in onions for at in range(0, len(some), WIDTH)]
     assert len(set(held)) == 40
     assert set(held) < {one.onions for one in new}
-    assert reports.waiting(TASK.id) == 1
+    assert reports.standing(TASK.id).waiting == 1
 
 
 @pytest.mark.slow
@@ -309,7 +309,7 @@ def test_an_expired_task_keeps_complete_batches_and_deletes_the_rest(reports):
     assert reports.add(late) == [Outcome.CLOSED] * 5
     standing = reports.standing(TASK.id)
     assert (standing.waiting, standing.batches, standing.short_by) == (0, 2, 3)
-    assert reports.waiting(other.id) == 3
+    assert reports.standing(other.id).waiting == 3
 
 
 @pytest.mark.parametrize(("people", "short_by"), [(0, 0), (1, 3), (3, 1), (4, 0), (5, 3)])

@@ -8,8 +8,8 @@ import sys
 import psycopg
 import pytest
 
-from shuffledp.collect.store import Fault, Outcome, StoreError, open_report_store, open_tally_store, sqlite
-from shuffledp.collect.store.database import ConflictError
+from shuffledp.collect.store import Outcome, StoreError, open_report_store, open_tally_store, sqlite
+from shuffledp.collect.store.database import ConflictError, Fault
 from shuffledp.errors import DataError, MissingExtraError, ParameterError
 from tests.collect.databases import ON_POSTGRES
 from tests.collect.store.made_up import arrivals, task_of
@@ -30,7 +30,7 @@ def test_the_same_file_by_its_address_and_its_path(tmp_path):
         store.add(arrivals(TASK, 1))
     for path in (tmp_path / "a store.db", str(tmp_path / "a store.db")):
         with open_report_store(path) as store:
-            assert store.waiting(TASK.id) == 1
+            assert store.standing(TASK.id).waiting == 1
 
 
 @pytest.mark.parametrize("path", ["missing/store.db", "file/store.db", "/sys/store.db", "/proc/store.db"])
@@ -114,7 +114,7 @@ def test_a_full_disk_is_named_and_nothing_is_stored(tmp_path):
         with pytest.raises(StoreError, match="is the disk full") as raised:
             store.add(new)
         assert raised.value.fault is Fault.DISK_FULL
-        assert store.waiting(TASK.id) == 0
+        assert store.standing(TASK.id).waiting == 0
         assert store.add(new) == [Outcome.STORED] * 4  # a failed connection is replaced by one without that limit
 
 

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from shuffledp.collect.crypto.batch import FINGERPRINT_BYTES, fingerprints, screen
-from shuffledp.collect.store import fingerprints as module
+from shuffledp.collect.store import base as module
 from shuffledp.collect.store import open_report_store, open_tally_store
 from shuffledp.collect.store.database import ConflictError
 from shuffledp.errors import DataError

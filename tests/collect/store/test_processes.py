@@ -65,7 +65,7 @@ def test_concurrent_processes_keep_every_report_in_one_batch(address):
         assert [len(onions) for onions in mixed] == [7 * WIDTH] * 21
         held = {onions[at : at + WIDTH] for onions in mixed for at in range(0, len(onions), WIDTH)}
         assert len(held) == 147
-        assert store.waiting(working.TASK.id) == 3
+        assert store.standing(working.TASK.id).waiting == 3
         rows = every_row(store)
         assert (len(rows["onions"]), rows["members"], len(rows["drafts"])) == (3, [], 21)
 
@@ -86,7 +86,7 @@ if os.fork() == 0:
     os._exit(0)
 assert os.wait()[1] == 0
 store.add(arrivals(task, 1))
-print(store.waiting(task.id))
+print(store.standing(task.id).waiting)
 """
     done = subprocess.run([sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True, check=False)
     assert (done.returncode, done.stdout) == (0, "3\n"), done.stderr
@@ -109,7 +109,7 @@ try:
         stored += len(store.add(arrivals(task, 10, number=40)))
 except DataError as error:
     print(error)
-print(stored, store.waiting(task.id))
+print(stored, store.standing(task.id).waiting)
 """
     done = subprocess.run([sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True, check=False)
     error, numbers = done.stdout.splitlines()

@@ -45,7 +45,7 @@ def test_a_report_repeated_while_another_process_stores_it(two, monkeypatch, aft
     meanwhile(monkeypatch, postgres._PostgresTransaction, "rows_among", after=after, act=act)
     assert one.add([report]) == [Outcome.KNOWN]
     assert reported == [Outcome.STORED]
-    assert one.waiting(TASK.id) == len(every_row(one)["onions"]) == 1
+    assert one.standing(TASK.id).waiting == len(every_row(one)["onions"]) == 1
 
 
 @pytest.mark.parametrize("after", [1, 2])
@@ -69,7 +69,7 @@ def test_reports_that_arrive_while_a_batch_closes_wait_for_the_next(two, monkeyp
     meanwhile(monkeypatch, postgres._PostgresTransaction, "run", after=after, act=act)
     batch = one.close_batch(TASK.id, 4)
     assert len(b"".join(one.onions(batch))) == 4 * 3 * 48
-    assert one.waiting(TASK.id) == len(every_row(one)["waiting"]) == 40
+    assert one.standing(TASK.id).waiting == len(every_row(one)["waiting"]) == 40
 
 
 def test_a_report_that_arrives_while_the_task_expires_is_refused_or_counted(two, monkeypatch):
@@ -104,4 +104,4 @@ def test_concurrent_closers_wait_for_each_other(two, monkeypatch):
         meanwhile(monkeypatch, one, "_count", after=1, act=act)
         assert one.close_batch(TASK.id, 4) is not None
         assert others[0].result() is None
-    assert one.waiting(TASK.id) == len(every_row(one)["waiting"]) == 3
+    assert one.standing(TASK.id).waiting == len(every_row(one)["waiting"]) == 3

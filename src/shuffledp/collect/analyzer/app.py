@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from functools import partial
-from typing import Any, TypeVar
+from typing import Any
 
 from markupsafe import Markup
 from prometheus_client.core import Metric
@@ -18,30 +17,15 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
-from shuffledp.collect.analyzer.formats import (
-    ENDINGS,
-    JSON,
-    TREND_ENDINGS,
-    Files,
-    headers_for,
-    media_type,
-    saved_as,
-    trend_saved_as,
-)
 from shuffledp.collect.analyzer.settings import Settings
+from shuffledp.collect.analyzer.shown import ENDINGS, JSON, TREND_ENDINGS, Files, SeriesTrends, file_response
 from shuffledp.collect.analyzer.tasks import ShownTasks
-from shuffledp.collect.analyzer.trends import SeriesTrends
 from shuffledp.collect.crypto.keys import KeyPair
 from shuffledp.collect.reasons import Reason, Refused
-from shuffledp.collect.server import metrics
-from shuffledp.collect.server.admin import AdminApi
-from shuffledp.collect.server.cache import BoundedLock
-from shuffledp.collect.server.http import application, asking_the_store, starting
-from shuffledp.collect.server.key_watch import KeyWatch
-from shuffledp.collect.server.storage import StoreHealth, Watch, problems_by_task, storage_problems
-from shuffledp.collect.server.task_health import TaskHealth, store_fault
+from shuffledp.collect.server.http import BoundedLock, application, asking_the_store, from_the_store
+from shuffledp.collect.server.operation import TaskServer, counter, gauge, problem_family, refusals, replay_problem
+from shuffledp.collect.server.storage import StoreHealth, storage_problems
 from shuffledp.collect.store import KeptRelease, ListedRelease, TallyStanding, TallyStore
-from shuffledp.collect.store.database import Fault, fault_of
 from shuffledp.collect.task import Series, Task
 from shuffledp.collect.task.servers import asker_fields
 from shuffledp.collect.web.console import Console
@@ -66,7 +50,7 @@ def task_in_brief(task: Task) -> dict[str, Any]:
 def status_of(
     task: Task, standing: TallyStanding, problems: Sequence[str], *, reported: int | None = None, stopped: bool = False
 ) -> dict[str, Any]:
-    """The public status of a task; `refused` counts messages by reason.
+    """The public status of a task.
 
     `reported` is the number of reports at the first shuffler when it was last asked, null if unknown. While more people
     are counted than that, releases are stopped.
@@ -109,10 +93,7 @@ def release_in_brief(kept: KeptRelease) -> dict[str, Any]:
 
 
 class Briefs:
-    """Cached entries of the lists of releases: a release may have megabytes, its entry is short.
-
-    Entries are never evicted; visitors cannot add any.
-    """
+    """Cached entries of the lists of releases; they are short, never evicted, and visitors cannot add any."""
 
     def __init__(self, store: TallyStore) -> None:
         self._store = store
@@ -149,20 +130,19 @@ def families(
     numbers = {task: release.number for task, release in last.items()}
     times = {task: release.made.timestamp() for task, release in last.items()}
     return [
-        metrics.counter("shuffledp_batches", "Batches counted or refused.", each("batches")),
-        metrics.counter("shuffledp_batches_refused", "Batches with too few messages.", each("problems")),
-        metrics.counter("shuffledp_people", "People in counted batches.", each("people")),
-        metrics.counter("shuffledp_releases", "Visible releases.", each("releases")),
-        metrics.gauge("shuffledp_last_release_number", "Number of the latest release.", numbers),
-        metrics.gauge("shuffledp_last_release_seconds", "When the latest release was made.", times),
-        metrics.gauge("shuffledp_releases_stopped", "1 if more people are counted than have reported.", stopped),
-        metrics.gauge("shuffledp_budget_exceeded", "1 if the next release would exceed the ledger.", over_budget),
-        metrics.refusals("shuffledp_messages_refused", "Messages refused, by reason.", refused),
-        metrics.problem_family(problems),
+        counter("shuffledp_batches", "Batches counted or refused.", each("batches")),
+        counter("shuffledp_batches_refused", "Batches with too few messages.", each("problems")),
+        counter("shuffledp_people", "People in counted batches.", each("people")),
+        counter("shuffledp_releases", "Visible releases.", each("releases")),
+        gauge("shuffledp_last_release_number", "Number of the latest release.", numbers),
+        gauge("shuffledp_last_release_seconds", "When the latest release was made.", times),
+        gauge("shuffledp_releases_stopped", "1 if more people are counted than have reported.", stopped),
+        gauge("shuffledp_budget_exceeded", "1 if the next release would exceed the ledger.", over_budget),
+        refusals("shuffledp_messages_refused", "Messages refused, by reason.", refused),
+        problem_family(problems),
     ]
 
 
-Answer = TypeVar("Answer")
 Handler = Callable[[Task, Request], Awaitable[Response]]
 
 NO_KEY = "This analyzer has no key for the task: it shows existing releases and makes no new ones."
@@ -200,14 +180,14 @@ def app_from(read_settings: Callable[[], Settings], background: bool) -> Starlet
     return make_app(read_settings())
 
 
-class Analyzer:
+class Analyzer(TaskServer[TallyStanding]):
     """Handlers of all requests, and the threads beside them."""
 
     def __init__(self, settings: Settings) -> None:
         self._settings, self._store = settings, settings.shown
         self._tasks = ShownTasks(settings, shufflers=self._shufflers, ask_reported=self._ask_reported)
-        self._storage = StoreHealth(settings.store.database)
-        self._watch = Watch(self._storage, KeyWatch(self._keys), every=settings.every)
+        storage = StoreHealth(settings.store.database)
+        super().__init__(settings, self._tasks, storage=storage)
         self._files, self._briefs = Files(), Briefs(self._store)
         self._trends = SeriesTrends(self._store, processes=settings.processes)
         self.console = Console(
@@ -226,17 +206,6 @@ class Analyzer:
             working=self._works,
             trend_of=self._trend_part,
         )
-        self.admin = AdminApi(self._tasks.registry, operators=settings.operators, pause=settings.pause_after_wrong)
-
-    @asynccontextmanager
-    async def running(self, app: Starlette) -> AsyncIterator[None]:
-        """The lifespan of the application."""
-        with starting():
-            await run_in_threadpool(self._start)
-        try:
-            yield
-        finally:
-            await run_in_threadpool(self._stop)
 
     def of_task(self, handler: Handler) -> Callable[[Request], Awaitable[Response]]:
         """Find the task of a request."""
@@ -266,7 +235,7 @@ class Analyzer:
 
     async def show_status(self, task: Task, request: Request) -> Response:
         """Public counters and problems."""
-        standing = await _from_the_store(partial(self._store.standing, task.id))
+        standing = await from_the_store(self._store.standing, task.id)
         work, problems = self._tasks.work_on.get(task.name), self._problems(task, standing)
         if work is None:
             return JSONResponse(status_of(task, standing, problems))
@@ -274,101 +243,53 @@ class Analyzer:
 
     async def list_releases(self, task: Task, request: Request) -> Response:
         """The list of releases."""
-        return JSONResponse({"releases": await _from_the_store(partial(self._briefs.of, task))})
+        return JSONResponse({"releases": await from_the_store(self._briefs.of, task)})
 
     async def show_release(self, task: Task, request: Request) -> Response:
         """One release, by number or the latest, as JSON, CSV, Arrow, Parquet or HTML."""
         asked = _WHICH.fullmatch(request.path_params["which"])
         if asked is None:
             raise HTTPException(404)
-        ending = asked[2] or JSON
         number = await self._number(task) if asked[1] == "latest" else int(asked[1])
-        content = await run_in_threadpool(self._content, task, number, ending)
-        headers = {**headers_for(ending), **saved_as(task, number, asked[2])}
-        return Response(content, headers=headers, media_type=media_type(ending))
+        kept = partial(self._kept, task, number)
+        content = await run_in_threadpool(self._files.get, task, number, asked[2] or JSON, kept)
+        return file_response(content, task, f"release-{number}", asked[2])
 
     async def show_trend(self, request: Request) -> Response:
         """All rounds of a series with joint intervals, and the changes between them, as JSON, CSV or HTML."""
         series, ending = self._tasks.registry.series.get(request.path_params["name"]), request.path_params.get("ending")
         if series is None or ending not in (None, *TREND_ENDINGS):
             raise HTTPException(404)
-        with asking_the_store():
-            found = await run_in_threadpool(self._trends.of, series)
+        found = await from_the_store(self._trends.of, series)
         if found is None:
             raise Refused(Reason.NO_RELEASE, "No round of this series has a release yet.")
-        chosen = ending or JSON
-        headers = {**headers_for(chosen), **trend_saved_as(series, ending)}
-        return Response(found.files[chosen], headers=headers, media_type=media_type(chosen))
+        return file_response(found.files[ending or JSON], series, "trend", ending)
 
     def _trend_part(self, series: Series) -> Markup | None:
         """The trend of a series for its page."""
         found = self._trends.of(series)
         return None if found is None else found.part
 
-    async def show_health(self, request: Request) -> Response:
-        """Whether the store answers and the background threads run, and the problems of tasks."""
-        failing, unavailable = self._failing, False
-        try:
-            _, problems = await self._standings()
-        except Refused as refused:  # the store cannot even be read
-            failing, unavailable = failing or fault_of(refused.__context__), True
-            problems = self._problems_of_storage(failing)
-        return metrics.health_response(
-            working=self._works(), problems=problems, failing=failing, unavailable=unavailable
-        )
-
-    async def show_metrics(self, request: Request) -> Response:
-        """Metrics for Prometheus."""
-        try:
-            standings, problems = await self._standings()
-            last = await self._last_releases()
-        except Refused as refused:
-            fault = self._storage.failing or fault_of(refused.__context__)
-            return metrics.unreadable_response(self._storage, fault, self._problems_of_storage(fault))
-        work = self._tasks.work_on.copy()
-        found = metrics.server_families(self._storage, self._failing)
-        found += metrics.task_families(self._tasks.tasks.values(), metrics.upstream_causes(self._health()))
-        found += families(
+    def _families(self, standings: Mapping[str, TallyStanding], problems: Mapping[str, Sequence[str]]) -> list[Metric]:
+        tasks, work = list(self._tasks.tasks.values()), self._tasks.work_on.copy()
+        listed = self._store.listed_of([task.id for task in tasks])
+        return families(
             standings,
             problems,
             {name: each.stopped for name, each in work.items()},
             {name: each.over_budget for name, each in work.items()},
-            last,
+            {task.name: listed[task.id][-1] for task in tasks if listed[task.id]},
         )
-        return metrics.metrics_response(found)
 
-    def _health(self) -> dict[str, TaskHealth]:
-        """The health of the work on tasks, by task."""
-        return {name: work.health for name, work in self._tasks.work_on.copy().items()}
-
-    @property
-    def _failing(self) -> Fault | None:
-        """Why the store cannot be used; None while it can."""
-        return self._storage.failing or store_fault(self._health().values())
-
-    async def _last_releases(self) -> dict[str, ListedRelease]:
-        """The latest release of each task that has one."""
-        tasks = list(self._tasks.tasks.values())
-        listed = await _from_the_store(partial(self._store.listed_of, [task.id for task in tasks]))
-        return {task.name: listed[task.id][-1] for task in tasks if listed[task.id]}
-
-    async def _standings(self) -> tuple[dict[str, TallyStanding], dict[str, list[str]]]:
-        """The counters and the problems of all tasks."""
+    def _standings(self) -> tuple[dict[str, TallyStanding], dict[str, list[str]]]:
         tasks = self._tasks.tasks
-        standings = {
-            name: await _from_the_store(partial(self._store.standing, task.id)) for name, task in tasks.items()
-        }
+        standings = {name: self._store.standing(task.id) for name, task in tasks.items()}
         return standings, {name: self._problems(task, standings[name]) for name, task in tasks.items()}
 
     async def _number(self, task: Task) -> int:
         """The number of the latest release; 0 if there is none."""
-        listed = await _from_the_store(partial(self._store.listed, task.id))
+        listed = await from_the_store(self._store.listed, task.id)
         return listed[-1].number if listed else 0
-
-    def _content(self, task: Task, number: int, ending: str) -> bytes:
-        """A release in a format."""
-        kept = partial(self._kept, task, number)
-        return kept() if ending == JSON else self._files.get(task, number, ending, kept)
 
     def _kept(self, task: Task, number: int) -> bytes:
         """A release as stored."""
@@ -380,16 +301,12 @@ class Analyzer:
 
     def _problems(self, task: Task, standing: TallyStanding | None) -> list[str]:
         work = self._tasks.work_on.get(task.name)
-        replayed = [] if standing is None else metrics.replay_problem(standing.refused)
+        replayed = [] if standing is None else replay_problem(standing.refused)
         shown, closed = self._tasks.registry.items.get(task.name), self._tasks.registry.is_closed(task)
         key = None if shown is None or shown.served is None else shown.served.key
         no_key = [NO_KEY] if key is None and not closed else []
         stored = storage_problems(key, self._storage.failing, closed=closed)
         return [*no_key, *stored, *([] if work is None else work.health.problems), *replayed]
-
-    def _problems_of_storage(self, failing: Fault) -> dict[str, list[str]]:
-        """The problems of tasks while the store cannot be read."""
-        return problems_by_task(self._keys(), failing, is_closed=self._tasks.registry.is_closed)
 
     def _keys(self) -> list[tuple[Task, KeyPair]]:
         shown = self._tasks.registry.items.values()
@@ -401,20 +318,7 @@ class Analyzer:
     def _shufflers(self, task: Task) -> list[ShufflerHealth]:
         return self.console.shufflers_now(task)
 
-    def _works(self) -> bool:
-        return self._watch.working and self._tasks.registry.working
-
-    def _start(self) -> None:
-        self._tasks.registry.start()
-        self._watch.start()
-
     def _stop(self) -> None:
-        self._tasks.registry.stop()
-        self._watch.stop()
+        super()._stop()
         self.console.close()
         self._settings.close()
-
-
-async def _from_the_store(ask: Callable[[], Answer]) -> Answer:
-    with asking_the_store():
-        return await run_in_threadpool(ask)

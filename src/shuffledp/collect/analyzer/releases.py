@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import reduce
 from operator import add
 from pathlib import Path
 
-from shuffledp.collect.server.events import Event
-from shuffledp.collect.server.observability import log, log_error
+from shuffledp.collect.server.observability import Event, log, log_error
 from shuffledp.collect.store import KeptTally, TallyStore
 from shuffledp.collect.store.tallies import from_bytes
 from shuffledp.collect.task import AnswerChoices, AnswerEdges, AnswerText, Task
@@ -203,10 +203,13 @@ class Releasing:
     def _publish(self, batches: Sequence[KeptTally], progress: Progress) -> None:
         if isinstance(self._task.answers, AnswerText):
             self._check_budget()  # before a search that may take minutes
+        refused: Counter[str] = Counter()
+        for kept in batches:
+            refused.update(kept.refused)
         made = release_of(
             self._task,
             [from_bytes(kept.tally) for kept in batches],
-            refused=_together(kept.refused for kept in batches),
+            refused=dict(refused),
             ledger=None if self._ledger is None else self._ledger.population,
             processes=self._processes,
             progress=progress,
@@ -237,11 +240,3 @@ class Releasing:
             self._ledger.finish(entry)
         except DataError as error:  # only the mark is missing: the budget is spent and the release is visible
             log_error(Event.LEDGER_NOT_MARKED, error, task=self._task.id)
-
-
-def _together(refused: Iterable[Mapping[str, int]]) -> dict[str, int]:
-    total: dict[str, int] = {}
-    for each in refused:
-        for reason, number in each.items():
-            total[reason] = total.get(reason, 0) + number
-    return total

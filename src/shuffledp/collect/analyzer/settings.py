@@ -2,68 +2,50 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from shuffledp.collect.analyzer.hiding import HidingStore
 from shuffledp.collect.analyzer.releases import check_tasks_fit
+from shuffledp.collect.analyzer.shown import HidingStore
 from shuffledp.collect.crypto.keys import KeyPair, read_word
-from shuffledp.collect.server.auth import NO_OPERATORS, PAUSE_AFTER_WRONG, Accepted, hash_of
-from shuffledp.collect.server.pull import BatchSource
+from shuffledp.collect.server.auth import Accepted, hash_of
 from shuffledp.collect.server.settings import (
+    ServedTask,
+    SharedOptions,
+    SharedSettings,
     StartFiles,
-    Upstreams,
-    check_guarantees,
     check_known_upstream,
     check_one_upstream,
-    check_stored_files,
-    close_connections,
     closed_on_error,
     never,
     read_files,
-    read_keys,
     read_operators,
-    warn_of_shared_keys,
 )
+from shuffledp.collect.server.upstream import Upstream
 from shuffledp.collect.store import TallyStore, open_tally_store
-from shuffledp.collect.task import AnswersElsewhere, Series, Task
+from shuffledp.collect.task import AnswersElsewhere, Task
 from shuffledp.collect.web.sessions import Sessions
 from shuffledp.errors import DataError, ParameterError
 from shuffledp.ledger import Ledger
 from shuffledp.release.free_text import Blocklist
-
-LOOKS_EVERY = 0.5
-"""Seconds between looks for batches that are ready upstream: counting one takes far longer."""
 
 _MOST_PROCESSES = 1024
 """More than any machine has cores."""
 
 
 @dataclass(frozen=True, kw_only=True)
-class Served:
+class Served(ServedTask):
     """A task, the analyzer's key of it, and its last shuffler."""
 
-    task: Task
-    key: KeyPair
-    upstream: BatchSource
+    upstream: Upstream
 
 
 @dataclass(frozen=True, kw_only=True)
-class TaskOptions:
-    """What this analyzer needs for tasks: files that are read again for each task that is added.
+class TaskOptions(SharedOptions):
+    """What this analyzer needs for tasks, with lists of answers; upstream is the last shuffler."""
 
-    Its keys, the address and token for the last shuffler, and lists of answers. All tasks come from one server, whose
-    connections are shared.
-    """
-
-    key: Sequence[Path]
-    upstream: str | None = None
-    token: Path | None = None
     answers: Sequence[Path] = ()
-    operators: Accepted = NO_OPERATORS
-    upstreams: Upstreams = field(default_factory=Upstreams, repr=False)
 
     def served(
         self,
@@ -76,19 +58,19 @@ class TaskOptions:
     ) -> tuple[list[Served], list[Task]]:
         """Return the tasks that are counted and those that are only shown; raise an error if one can be neither.
 
-        A task that is over and whose key was destroyed is only shown. Unless `keys_needed`, so is any task without a
-        key. `earlier` tasks, which may be removed, say to which shuffler the token belongs.
+        A task without a key is only shown if it is over, or unless `keys_needed`. `earlier` tasks, which may be
+        removed, say to which shuffler the token belongs.
         """
         for each in tasks:
             if isinstance(each.answers, AnswersElsewhere) and not each.has_answers:
                 _read_answers(each, self.answers)
         check_one_upstream(self._at(each) for each in (*others, *tasks))
         check_known_upstream(map(self._at, tasks), {self._at(each) for each in earlier})
-        held = {each.public: each for each in read_keys(self.key, operators=self.operators)}
+        held = self.held()
         counted, shown = list[Served](), list[Task]()
         for each in tasks:
             if each.analyzer.key in held or (keys_needed and not is_over(each)):
-                counted.append(Served(task=each, key=_own(each, held), upstream=self._source(self._at(each))))
+                counted.append(Served(task=each, key=_own(each, held), upstream=self._source(each)))
             else:
                 shown.append(each)
         return counted, shown
@@ -96,46 +78,30 @@ class TaskOptions:
     def _at(self, task: Task) -> str:
         return self.upstream or task.shufflers[-1].address
 
-    def _source(self, address: str) -> BatchSource:
-        if self.token is None:
-            raise ParameterError(
-                "token is missing: an analyzer with a key fetches batches from the last shuffler with it"
-            )
-        return self.upstreams.at(address, self.token)
+    def _source(self, task: Task) -> Upstream:
+        missing = "an analyzer with a key fetches batches from the last shuffler with it"
+        return self.source(self._at(task), missing=missing)
 
 
 @dataclass(frozen=True, kw_only=True)
-class Settings:
+class Settings(SharedSettings):
     """Tasks, store and ledger of an analyzer.
 
     joined: each release is of all batches so far, instead of one batch.
-    processes: processes that open messages.
-    owns_store: close the store when the application ends; connections upstream are always closed.
     only_shown: tasks without a key, for example after it was destroyed. Existing releases are shown; none are added.
     upstream: the address of the last shuffler for the console, if it is not the one in the task.
-    operators: hashes of the tokens with which operators sign in to the console.
     sessions: the open sessions of operators.
     block: words that no page or file shows.
-    clock: seconds since 1970.
-    series: the series whose rounds are among the tasks.
-    options: what tasks need that operators add; None if no task can be added.
     """
 
     served: Sequence[Served]
     store: TallyStore
     ledger: Ledger | str | Path | None = None
     joined: bool = False
-    processes: int | None = None
-    owns_store: bool = False
-    every: float = LOOKS_EVERY
     only_shown: Sequence[Task] = ()
     upstream: str | None = None
-    operators: Accepted = NO_OPERATORS
     sessions: Sessions = field(default_factory=Sessions)
-    pause_after_wrong: float = PAUSE_AFTER_WRONG
     block: Blocklist | None = None
-    clock: Callable[[], float] = time.time
-    series: Sequence[Series] = ()
     options: TaskOptions | None = None
 
     @property
@@ -192,17 +158,10 @@ class Settings:
             options=options,
         )
 
-    def check(self) -> None:
-        """Check the guarantees and the ledger, prepare the store, and close what was opened for that."""
-        warn_of_shared_keys((each.task, each.key) for each in self.served)
-        try:
-            check_guarantees(self.tasks, self.series)
-            stored = check_stored_files(self.store.files, known=[*self.tasks, *self.series])
-            self.store.prepare(*self.tasks)
-            if self.tasks:  # otherwise no option could make what is in the store fit
-                self.check_ledger([*self.tasks, *stored])
-        finally:
-            self.close()
+    def check_more(self, stored: Sequence[Task]) -> None:
+        """Check the ledger."""
+        if self.tasks:  # otherwise no option could make what is in the store fit
+            self.check_ledger([*self.tasks, *stored])
 
     def check_ledger(self, tasks: Sequence[Task]) -> None:
         """Refuse tasks that do not fit the ledger, before people answer a question that could never be published."""
@@ -210,12 +169,9 @@ class Settings:
             check_tasks_fit(Ledger.of(self.ledger), tasks)
 
     def close(self) -> None:
-        """End the sessions, close the connections to the last shuffler, and the store if it belongs to the settings."""
+        """End the sessions, and close connections and store."""
         self.sessions.close()
-        upstreams = None if self.options is None else self.options.upstreams
-        close_connections(upstreams, [each.upstream for each in self.served])
-        if self.owns_store:
-            self.store.close()
+        super().close()
 
 
 def _own(task: Task, held: Mapping[str, KeyPair]) -> KeyPair:

@@ -9,8 +9,9 @@ from typing import Any
 from shuffledp.collect.analyzer.settings import Served, Settings
 from shuffledp.collect.analyzer.worker import BatchAnalyzer
 from shuffledp.collect.server.background import Work
-from shuffledp.collect.server.registry import NoAnswerError, Registry
+from shuffledp.collect.server.registry import Host, NoAnswerError
 from shuffledp.collect.server.settings import stored_tasks, warn_of_shared_keys
+from shuffledp.collect.store import TallyStore
 from shuffledp.collect.task import Phase, Series, Task
 from shuffledp.collect.task.series import tasks_of
 from shuffledp.collect.web.status import ShufflerHealth
@@ -26,12 +27,15 @@ class Shown:
     served: Served | None = None
 
 
-class ShownTasks:
-    """The tasks of an analyzer; see `Registry`. `work_on` is by the name of the task.
+class ShownTasks(Host[Shown]):
+    """The tasks of an analyzer.
 
     `shufflers` gives the health of the shufflers of a task, and `ask_reported` asks the first one for its number of
     reports.
     """
+
+    work_on: dict[str, BatchAnalyzer]
+    _store: TallyStore
 
     def __init__(
         self,
@@ -40,18 +44,10 @@ class ShownTasks:
         shufflers: Callable[[Task], Iterable[ShufflerHealth]],
         ask_reported: Callable[[Task], int | None],
     ) -> None:
-        self._settings, self._store = settings, settings.store
+        self._settings = settings
         self._shufflers, self._ask_reported = shufflers, ask_reported
-        self.work_on: dict[str, BatchAnalyzer] = {}
-        """The work on tasks; the work on a round of a series begins when it opens."""
-        self.registry: Registry[Shown] = Registry(
-            settings.store.files,
-            self,
-            [*(Shown(each.task, each) for each in settings.served), *map(Shown, settings.only_shown)],
-            asked=settings.series,
-            every=settings.every,
-            clock=settings.clock,
-        )
+        items = [*(Shown(each.task, each) for each in settings.served), *map(Shown, settings.only_shown)]
+        super().__init__(settings, items)
 
     @property
     def tasks(self) -> Mapping[str, Task]:
@@ -72,16 +68,8 @@ class ShownTasks:
         if new:
             self._settings.check_ledger([*known, *tasks_of(asked)])
             counted_too = [each.served for each in others if each.served is not None]
-            warn_of_shared_keys((each.task, each.key) for each in (*counted_too, *served))
+            warn_of_shared_keys([*counted_too, *served])
         return [*(Shown(each.task, each) for each in served), *map(Shown, shown)]
-
-    def task_of(self, item: Shown) -> Task:
-        """The task."""
-        return item.task
-
-    def prepare(self, items: Sequence[Shown]) -> None:
-        """Register tasks in the store."""
-        self._store.prepare(*(item.task for item in items))
 
     def works_on(self, item: Shown) -> bool:
         """An analyzer is one process; it counts the tasks of which it has the key."""
@@ -95,28 +83,8 @@ class ShownTasks:
         self.work_on[task.name] = work
         return work
 
-    def changed(self, registry: Registry[Shown]) -> None:
-        """Forget the work on tasks that were removed."""
-        for name in self.work_on.keys() - registry.items.keys():
-            del self.work_on[name]
-
-    def refresh_admission(self) -> None:
-        """An analyzer admits no reports."""
-
-    def close_early(self, task: Task) -> None:
-        """Go on counting: batches in flight still arrive."""
-
-    def close_unserved(self, task: Task) -> None:
-        """An analyzer has no reports."""
-
-    def discard_unserved(self, task: Task) -> None:
-        """An analyzer has no batches to forward."""
-
     def unfinished(self, task: Task, *, ask_others: bool) -> str | None:
-        """What a closed task still waits for.
-
-        The shufflers are asked first, in order: what they no longer have is in the store here by then.
-        """
+        """What a closed task still waits for."""
         begun = task.phase(self._settings.clock()) is not Phase.BEFORE
         if ask_others and begun and self._may_count(task) and (waits := self._waits_upstream(task)) is not None:
             return waits
@@ -126,10 +94,7 @@ class ShownTasks:
         return None
 
     def _is_withheld(self, task: Task) -> bool:
-        """Whether this analyzer does not release what it has counted.
-
-        It has no key, or the last release exceeded the ledger or was stopped; after a task, both last.
-        """
+        # no key, or the last release exceeded the ledger or was stopped; after a task, both last
         shown, work = self.registry.items.get(task.name), self.work_on.get(task.name)
         return work.withheld if work is not None else shown is None or shown.served is None
 
@@ -153,7 +118,7 @@ class ShownTasks:
         return None
 
     def counters(self, task: Task) -> Mapping[str, Any]:
-        """Public counters, as in the status."""
+        """Public counters of a task."""
         standing = self._store.standing(task.id)
         return {
             "batches": standing.batches - standing.problems,

@@ -1,9 +1,8 @@
 """Background work of the analyzer: pull batches, count them, keep their tallies, and release them.
 
-A batch counts once, by its id, and a ciphertext once, by its fingerprint: it is dropped if it was in an earlier batch
-of the task, for example because a shuffler's store was restored from a backup. A batch with too few messages is refused
-permanently: only the refusal is stored, and the batch is acknowledged. Messages are opened on all cores; invalid ones
-are left out and counted by reason.
+A batch counts once, by its id, and a ciphertext once, by its fingerprint: it may come again, for example because a
+shuffler's store was restored from a backup. A batch with too few messages is refused permanently: only the refusal is
+stored, and the batch is acknowledged. Invalid messages are left out and counted by reason.
 
 Memory: 40 bytes per onion, plus the number of possible messages if there are few. Onions wait in an unnamed file, and
 opened messages are stored as numbers. Duplicates are found by their first eight bytes, which honest onions never share.
@@ -27,12 +26,10 @@ from shuffledp.collect.analyzer.settings import Served, Settings
 from shuffledp.collect.crypto.batch import AT_ONCE, Opener, Remembered, chosen, screen, spooled
 from shuffledp.collect.crypto.keys import KeyPair
 from shuffledp.collect.reasons import Reason, Refused
-from shuffledp.collect.server.background import StoppedError, until
-from shuffledp.collect.server.events import Event
-from shuffledp.collect.server.observability import log
-from shuffledp.collect.server.pull import BatchPuller
-from shuffledp.collect.server.task_health import TaskHealth
-from shuffledp.collect.store.fingerprints import Fingerprints
+from shuffledp.collect.server.background import StoppedError, TaskHealth, until
+from shuffledp.collect.server.observability import Event, log
+from shuffledp.collect.server.upstream import BatchPuller
+from shuffledp.collect.store.base import Fingerprints
 from shuffledp.collect.store.tallies import to_bytes
 from shuffledp.collect.task import Task
 from shuffledp.collect.task.report import layer_of
@@ -211,7 +208,7 @@ class BatchAnalyzer:
         self._puller = BatchPuller(
             served.task,
             served.upstream,
-            settings.store,
+            settings.store.has_batch,
             self._count,
             position=len(served.task.shufflers),
             health=self.health,

@@ -90,7 +90,6 @@ class Accepted:
 
 
 NO_OPERATORS = Accepted(())
-"""Without an operator's token, nobody is an operator."""
 
 PAUSE_AFTER_WRONG = 1.0
 """Seconds before a wrong token of an operator is answered."""
@@ -103,7 +102,7 @@ tries many tokens holds up no more requests."""
 class WrongTokens:
     """Wrong tokens of operators are answered after a pause; too many at once are refused without one.
 
-    Nothing about them is logged or stored. The right token never waits, so an attacker cannot lock operators out.
+    The right token never waits, so an attacker cannot lock operators out.
     """
 
     def __init__(self, pause: float) -> None:

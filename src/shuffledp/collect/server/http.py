@@ -1,20 +1,23 @@
-"""The parts of both web applications: limits, problem documents (RFC 9457), and how an application is put together.
+"""The parts of both web applications: limits, caches, problem documents (RFC 9457), and how an application is put
+together.
 
-No limit looks at the sender: a server must not remember who sent what. Answers and logs contain nothing of a request:
-only the reason of a refusal or, for an unexpected error, its type and the place in the code.
+No limit looks at the sender: a server must not remember who sent what. Answers and logs contain nothing of a request.
 """
 
 from __future__ import annotations
 
 import asyncio
 import json
+import threading
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections import OrderedDict
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, contextmanager
 from http import HTTPStatus
-from typing import Self
+from typing import Generic, ParamSpec, Self, TypeVar
 
 from starlette.applications import Starlette
+from starlette.concurrency import run_in_threadpool
 from starlette.exceptions import HTTPException
 from starlette.middleware import Middleware
 from starlette.requests import Request
@@ -23,9 +26,11 @@ from starlette.routing import Route
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from shuffledp.collect.reasons import Reason, Refused
-from shuffledp.collect.server.events import Event
-from shuffledp.collect.server.observability import log_error
+from shuffledp.collect.server.observability import Event, log_error
 from shuffledp.errors import DataError
+
+Answer = TypeVar("Answer")
+Given = ParamSpec("Given")
 
 FIRST_SECONDS = 5.0
 """Seconds for the first bytes of a report, and for pauses: a slow sender holds a place that others need."""
@@ -102,11 +107,9 @@ class _Patience:
         self._until = self._begun + seconds
 
     def extend_to(self, seconds: float) -> None:
-        """Wait until this number of seconds after the start."""
         self._until = self._begun + seconds
 
     def end_if_over(self, now: float) -> None:
-        """Cancel the request if its time is over."""
         if now >= self._until and not self._over:
             assert self._task is not None
             self._over = self._task.cancel()
@@ -125,7 +128,6 @@ class _Patience:
 
 
 def _watched(loop: asyncio.AbstractEventLoop) -> set[_Patience]:
-    """Start the timer of an event loop; forget loops that have ended."""
     for ended in [each for each in tuple(_AWAITED) if each.is_closed()]:  # threads may have loops of their own
         _AWAITED.pop(ended, None)
     _AWAITED[loop] = set()
@@ -134,7 +136,6 @@ def _watched(loop: asyncio.AbstractEventLoop) -> set[_Patience]:
 
 
 def _look(loop: asyncio.AbstractEventLoop) -> None:
-    """End the senders of an event loop that are too slow, and look again later unless nobody sends."""
     awaited = _AWAITED[loop]
     if not awaited:
         del _AWAITED[loop]
@@ -166,10 +167,7 @@ class Rate:
 
 
 class InFlight:
-    """A limit for the number of requests in flight; another thread may change `most`.
-
-    A request is counted in a `with` block, and refused if there are too many.
-    """
+    """A limit for the number of requests in flight, each in a `with` block; another thread may change `most`."""
 
     def __init__(self, most: int) -> None:
         self.most, self._number = most, 0
@@ -272,10 +270,7 @@ Lifespan = Callable[[Starlette], AbstractAsyncContextManager[None]]
 
 
 def application(routes: Sequence[Route], *, lifespan: Lifespan, around: Sequence[Middleware] = ()) -> Starlette:
-    """An application that answers refusals and unexpected errors with problem documents.
-
-    The middleware in `around` sees those answers, too.
-    """
+    """An application that answers refusals and errors with problem documents, which `around` sees too."""
     app = Starlette(
         routes=routes,
         middleware=[*around, Middleware(Unexpected)],
@@ -305,9 +300,89 @@ def asking_the_store() -> Iterator[None]:
         raise refusal_of(error) from None
 
 
+async def from_the_store(ask: Callable[Given, Answer], *given: Given.args, **options: Given.kwargs) -> Answer:
+    """Ask the store in a thread; refuse the request with 503 while it does not answer."""
+    with asking_the_store():
+        return await run_in_threadpool(ask, *given, **options)
+
+
 def refusal_of(error: DataError) -> Refused:
     """The refusal that answers an error: itself, or 503 after an error of the store, which is logged."""
     if isinstance(error, Refused):
         return error
     log_error(Event.STORE_FAILED, error)
     return Refused(Reason.UNAVAILABLE, "The store does not answer: try again later.")
+
+
+Value = TypeVar("Value")
+
+MOST_WAITING = 8
+"""Requests that compute an entry or wait to. A file of 20,000 answers takes a quarter of a second. So a request waits
+for about two seconds at most, and most threads stay free for other requests."""
+
+BUSY = "Too many requests wait for files to be computed: try again in a few seconds."
+
+_OVERHEAD = 1_000
+"""Bytes counted for the key and the bookkeeping of an entry."""
+
+
+class BoundedLock:
+    """A lock with a limit on the threads that hold it or wait for it; more are refused."""
+
+    def __init__(self, most: int = MOST_WAITING) -> None:
+        self._slots = threading.Semaphore(most)
+        self._lock = threading.Lock()
+
+    @contextmanager
+    def held(self) -> Iterator[None]:
+        """Hold the lock; refuse the request at once if too many wait."""
+        if not self._slots.acquire(blocking=False):
+            raise Refused(Reason.UNAVAILABLE, BUSY)
+        try:
+            with self._lock:
+                yield
+        finally:
+            self._slots.release()
+
+
+class BoundedCache(Generic[Value]):
+    """A least-recently-used cache of up to `most_bytes` of content that is computed on request, each entry once.
+
+    A visitor who requests many different entries on many connections uses one computing thread and bounded memory.
+    """
+
+    def __init__(self, *, most_bytes: int, size: Callable[[Value], int], most_waiting: int = MOST_WAITING) -> None:
+        self._most, self._size, self._computing = most_bytes, size, BoundedLock(most_waiting)
+        self._entries: OrderedDict[Hashable, tuple[Value, int]] = OrderedDict()
+        self._bytes = 0
+        self._lock = threading.Lock()
+
+    @property
+    def bytes(self) -> int:
+        """The current size of the cache."""
+        return self._bytes
+
+    def get(self, key: Hashable, compute: Callable[[], Value]) -> Value:
+        """Return the entry of a key; compute it if it is missing, or refuse the request if many wait."""
+        found = self._lookup(key)
+        if found is None:
+            with self._computing.held():
+                found = self._lookup(key) or self._store(key, compute())  # another thread may have computed it
+        return found[0]
+
+    def _lookup(self, key: Hashable) -> tuple[Value, int] | None:
+        with self._lock:
+            if key in self._entries:
+                self._entries.move_to_end(key)
+            return self._entries.get(key)
+
+    def _store(self, key: Hashable, value: Value) -> tuple[Value, int]:
+        entry = value, self._size(value) + _OVERHEAD
+        with self._lock:
+            if entry[1] <= self._most:  # a larger entry would evict all others
+                self._entries[key] = entry
+                self._bytes += entry[1]
+            while self._bytes > self._most:
+                _, (_, size) = self._entries.popitem(last=False)
+                self._bytes -= size
+        return entry

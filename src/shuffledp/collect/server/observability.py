@@ -1,15 +1,12 @@
-"""Logs of a server, which cannot say who sent what.
+"""Logs of a server, which cannot say who sent what: docs/reference/endpoints.md, "Logs".
 
-A log line is one JSON object on stderr: `time`, `level`, `event` (see `events`), then fields: a task id, whole numbers,
-and names that this package chose. No field can hold an address, a user agent, a token or a value. Errors are logged by
-type and place in the code, without their message; only errors of other servers have a sentence, which this package
-writes itself.
+A log line has a task id, whole numbers, and names that this package chose. No field can hold an address, a user agent,
+a token or a value. Errors are logged by type and place in the code, without their message; only errors of other servers
+have a sentence, which this package writes itself.
 
-`time` is the full hour (UTC). Some lines are written when one report arrives, such as the one that completes a batch,
-and must not say when a person reported. An hour is what a report itself says about its time by default; lines about a
-task whose reports say less are rounded as its reports are. So a line adds nothing to what the server learns. Log
-collectors such as journald add a precise time of their own, unless that is turned off. Lines of the same kind are
-limited: a flood of them would say when each report arrived, and fill the disk.
+Some lines are written when one report arrives, such as the one that completes a batch, and must not say when a person
+reported: times are the full hour, or what reports of the task say about theirs if that is less. A flood of lines would
+say when each report arrived, and fill the disk, so lines of the same kind are limited.
 """
 
 from __future__ import annotations
@@ -25,7 +22,44 @@ from datetime import UTC, datetime
 from enum import StrEnum
 from pathlib import PurePath
 
-from shuffledp.collect.server.events import Event
+
+class Event(StrEnum):
+    """The name of a log line, which never changes its meaning: alerts and log searches may rely on it."""
+
+    READY = "ready"
+    STOPPED = "stopped"
+    CANNOT_START = "cannot-start"
+    PROCESS_RESTARTED = "process-restarted"
+    LIBRARY_MESSAGE = "library-message"
+    UNEXPECTED_ERROR = "unexpected-error"
+    BACKGROUND_FAILED = "background-failed"
+    STORE_FAILED = "store-failed"
+    STORE_RECOVERED = "store-recovered"
+    REPORTS_NOT_STORED = "reports-not-stored"
+    REFUSALS_NOT_COUNTED = "refusals-not-counted"
+    KEY_SHARED = "key-shared"
+    KEY_DESTROYED = "key-destroyed"
+    TOKENS_SPENT = "tokens-spent"
+    BATCH_CLOSED = "batch-closed"
+    BATCH_MIXED = "batch-mixed"
+    BATCH_COUNTED = "batch-counted"
+    BATCH_REFUSED = "batch-refused"
+    BATCH_FAILED = "batch-failed"
+    UPSTREAM_FAILED = "upstream-failed"
+    TASK_CLOSED = "task-closed"
+    TASK_ADDED = "task-added"
+    TASK_NOT_SERVED = "task-not-served"
+    TASK_CLOSED_EARLY = "task-closed-early"
+    TASK_REMOVED = "task-removed"
+    HASHES_ADDED = "admission-hashes-added"
+    RELEASED = "released"
+    RELEASE_FAILED = "release-failed"
+    RELEASES_STOPPED = "releases-stopped"
+    BUDGET_EXCEEDED = "budget-exceeded"
+    LEDGER_NOT_MARKED = "ledger-not-marked"
+    TREND_FAILED = "trend-failed"
+    CONSOLE_FAILED = "console-failed"
+
 
 Fields = dict[str, str | int]
 
@@ -58,8 +92,7 @@ def rounded_time(seconds: float, precision: int = TIME_PRECISION) -> str:
 class JsonFormatter(logging.Formatter):
     """Format a record as a line of JSON.
 
-    Only records of `log`, `log_error` and `log_ready` carry fields. Messages of libraries may contain addresses, so
-    of those only the level and the type of the error are written.
+    Messages of libraries may contain addresses, so of those only the level and the type of the error are written.
     """
 
     def format(self, record: logging.LogRecord) -> str:
@@ -80,10 +113,7 @@ class JsonFormatter(logging.Formatter):
 
 
 class RateLimit(logging.Filter):
-    """Limit the lines of one kind: the same event, level, task and reason.
-
-    The first line after a pause says how many were left out (`suppressed`).
-    """
+    """Limit the lines of one kind: the first line after a pause says how many were left out (`suppressed`)."""
 
     def __init__(self, *, clock: Callable[[], float] = time.monotonic) -> None:
         super().__init__()
@@ -94,7 +124,8 @@ class RateLimit(logging.Filter):
         """Whether a record is written; count it otherwise."""
         fields: Fields | None = getattr(record, "fields", None)
         event = "" if fields is None else record.getMessage()
-        kind = (record.levelno, event, *((fields or {}).get(name) for name in _KIND))
+        of = ("task", "reason", "error", "place")
+        kind = (record.levelno, event, *((fields or {}).get(name) for name in of))
         now = self._clock()
         with self._guard:
             begun, lines = self._windows.get(kind, (now, 0))
@@ -111,9 +142,6 @@ class RateLimit(logging.Filter):
         """Forget all lines."""
         with self._guard:
             self._windows.clear()
-
-
-_KIND = ("task", "reason", "error", "place")
 
 
 class StderrHandler(logging.Handler):
@@ -153,8 +181,7 @@ def quiet_libraries() -> None:
 
 def log(event: Event, *, task: bytes | None = None, level: int = logging.INFO, **numbers: int) -> None:
     """Log an event with whole numbers."""
-    fields = {name: int(number) for name, number in numbers.items()}
-    _LOGGER.log(level, "%s", event, extra={"fields": _task_field(task) | fields})
+    _log(level, event, _task_field(task) | {name: int(number) for name, number in numbers.items()})
 
 
 def log_error(
@@ -166,17 +193,18 @@ def log_error(
     level: int = logging.ERROR,
     **numbers: int,
 ) -> None:
-    """Log an error by its type, its reason if it has one, and its place in the code.
-
-    `why` is a sentence that is known to contain no data.
-    """
-    fields = _error_fields(error) | ({} if why is None else {"why": why}) | _task_field(task) | numbers
-    _LOGGER.log(level, "%s", event, extra={"fields": fields})
+    """Log an error by its type, reason and place in the code; `why` is a sentence that contains no data."""
+    public: Fields = {} if why is None else {"why": why}
+    _log(level, event, _error_fields(error) | public | _task_field(task) | {**numbers})
 
 
 def log_ready(address: str) -> None:
     """Log the address at which this server answers."""
-    _LOGGER.info("%s", Event.READY, extra={"fields": {"address": address}})
+    _log(logging.INFO, Event.READY, {"address": address})
+
+
+def _log(level: int, event: Event, fields: Fields) -> None:
+    _LOGGER.log(level, "%s", event, extra={"fields": fields})
 
 
 def _task_field(task: bytes | None) -> Fields:

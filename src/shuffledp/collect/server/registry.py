@@ -2,11 +2,8 @@
 
 The store decides, so that all processes and machines of a server agree. Each looks at it every half second and begins
 or ends its work on a task; requests in flight are not interrupted. A file is a task or a series: a series is added,
-closed and removed with all its rounds.
-
-Closing early does what the closing time does, at another moment: complete batches are forwarded, the reports that are
-in none are deleted, and the number of missing people is public. A batch is still of exactly `users` reports. Other
-servers learn of it only from their own operators; batches in flight still arrive there.
+closed and removed with all its rounds. Closing early does what the closing time does, at another moment.
+docs/reference/endpoints.md, "Operators", has the rules.
 """
 
 from __future__ import annotations
@@ -19,18 +16,25 @@ from dataclasses import dataclass, field
 from typing import Any, Generic, Protocol, TypeVar
 
 from shuffledp.collect.reasons import Reason, Refused
-from shuffledp.collect.server.background import Background, Work
-from shuffledp.collect.server.events import Event
-from shuffledp.collect.server.observability import log, log_error, round_times
-from shuffledp.collect.server.series import SeriesWork
-from shuffledp.collect.server.settings import check_guarantee
-from shuffledp.collect.store import AdministeredFiles, FileState, StoreError
+from shuffledp.collect.server.background import Background, SeriesWork, Work
+from shuffledp.collect.server.observability import Event, log, log_error, round_times
+from shuffledp.collect.server.settings import SharedSettings, check_guarantee
+from shuffledp.collect.store import FileState, Store, StoreError
 from shuffledp.collect.task import Phase, Series, Task, read_task_or_series
 from shuffledp.collect.task.public_file import is_hexadecimal, moment_in_text
 from shuffledp.collect.task.series import tasks_of
 from shuffledp.errors import ParameterError, ShuffledpError, TaskError
 
-Item = TypeVar("Item")
+
+class HasTask(Protocol):
+    """A task with what it needs to be served."""
+
+    @property
+    def task(self) -> Task:
+        """The task."""
+
+
+Item = TypeVar("Item", bound=HasTask)
 
 RETRY_AFTER = 30.0
 """Seconds before a file that cannot be served is tried again: its key may arrive on this machine later."""
@@ -39,54 +43,70 @@ CLOSED_EARLY = "closed-early"
 """The state of a file that an operator closed; otherwise it is a phase: before, open or closed."""
 
 
-class Host(Protocol[Item]):
-    """What the registry needs of a shuffler or an analyzer; an item is a task with what it needs to be served."""
+class Host(Generic[Item]):
+    """The tasks of a shuffler or an analyzer while it runs: what the registry needs of them.
+
+    `work_on` has the work of this process by the name of the task; that on a round of a series begins when it opens.
+    """
+
+    work_on: dict[str, Any]
+    _store: Store
+
+    def __init__(self, settings: SharedSettings, items: Sequence[Item]) -> None:
+        self._store, self.work_on = settings.store, {}
+        self.registry: Registry[Item] = Registry(self, settings, items)
 
     def open(
         self, asked: Task | Series, others: Sequence[Item], *, new: bool, is_over: Callable[[Task], bool]
     ) -> Sequence[Item]:
         """Return the items of a file; raise an error if it cannot be served beside the others.
 
-        A `new` file is checked as at the start of the server; one in the store was checked when it was added. A task
-        that `is_over` needs no key: it has no item, or one that is only shown.
+        Only a `new` file is checked as at the start. A task that `is_over` needs no key: it has no item, or one that is
+        only shown.
         """
-
-    def task_of(self, item: Item) -> Task:
-        """The task of an item."""
+        raise NotImplementedError
 
     def prepare(self, items: Sequence[Item]) -> None:
-        """Register tasks in the store, in one transaction; idempotent."""
+        """Register tasks in the store."""
+        self._store.prepare(*(item.task for item in items))
 
     def works_on(self, item: Item) -> bool:
         """Whether this process does the background work on a task."""
+        raise NotImplementedError
 
     def work(self, item: Item) -> Work:
         """Begin the background work on a task."""
+        raise NotImplementedError
 
     def changed(self, registry: Registry[Item]) -> None:
-        """Take notice of the tasks that are served now."""
+        """Take notice of the tasks that are served now; forget the work on those that were removed."""
+        for name in self.work_on.keys() - registry.items.keys():
+            del self.work_on[name]
 
     def refresh_admission(self) -> None:
-        """Read from the store which secrets operators have added."""
+        """Read from the store which secrets operators have added; an analyzer admits no reports."""
 
     def close_early(self, task: Task) -> None:
-        """Close a task early in the store, at once; idempotent."""
+        """Close a task early in the store; an analyzer goes on counting, since batches in flight still arrive."""
 
     def close_unserved(self, task: Task) -> None:
-        """End a closed task that cannot be served, if the store has reports of it; idempotent."""
+        """End a closed task that cannot be served, if the store has reports of it; an analyzer has none."""
 
     def discard_unserved(self, task: Task) -> None:
-        """Delete the batches in the store of a task that cannot be served; idempotent."""
+        """Delete the batches of a task that cannot be served; an analyzer has none to forward."""
 
     def unfinished(self, task: Task, *, ask_others: bool) -> str | None:
         """A sentence on what a closed task still waits for; None if all its batches are done.
 
-        Raise NoAnswerError if a server before this one does not answer. With `ask_others` off, none is asked, and
-        batches of a task that cannot be served do not count.
+        Raise NoAnswerError if a server before this one does not answer. Servers before this one are asked first: what
+        they no longer have is in the store here by then. With `ask_others` off, none is asked, and batches of a task
+        that cannot be served do not count.
         """
+        raise NotImplementedError
 
     def counters(self, task: Task) -> Mapping[str, Any]:
-        """Public counters of a task."""
+        """Public counters of a task, as in its status."""
+        raise NotImplementedError
 
 
 class NoAnswerError(Refused):
@@ -122,39 +142,29 @@ class Entry(Generic[Item]):
 
 
 class Registry(Generic[Item]):
-    """The files and tasks of a process; `clock` gives seconds since 1970.
+    """The files and tasks of a process, at first those of the settings.
 
     `tasks`, `items` and `closed_early` are by the name of the task, `series` by its own; each is replaced as a whole,
     so readers need no lock. The event loop must not wait for the lock, which is held while the store is asked.
-
-    `asked` are the series of the start, and its tasks without an item.
     """
 
-    def __init__(
-        self,
-        files: AdministeredFiles,
-        host: Host[Item],
-        items: Sequence[Item],
-        *,
-        asked: Sequence[Task | Series] = (),
-        every: float,
-        clock: Callable[[], float] = time.time,
-    ) -> None:
-        self._files, self._host, self._every, self._clock = files, host, every, clock
+    def __init__(self, host: Host[Item], settings: SharedSettings, items: Sequence[Item]) -> None:
+        self._files, self._host = settings.store.files, host
+        self._every, self._clock = settings.every, settings.clock
         self._changing = threading.RLock()
         self._states: Mapping[bytes, FileState] = {}
         self._started, self._next_ending = False, 0.0
         self._ending: list[Background] = []
         self._threads: tuple[Background, ...] = ()
         self._entries: dict[str, Entry[Item]] = {}
+        asked: list[Task | Series] = [*settings.series, *settings.unserved]
         for one in asked:
-            mine = [each for each in items if (of := host.task_of(each).series) is not None and of.id == one.name]
+            mine = [each for each in items if (of := each.task.series) is not None and of.id == one.name]
             self._entries[one.name] = Entry(asked=one, items=mine)
         for each in items:
-            task = host.task_of(each)
-            if task.series is None or task.series.id not in self._entries:
-                self._entries[task.name] = Entry(asked=task, items=[each])
-        self._watching = Background(self, every=every)
+            if each.task.series is None or each.task.series.id not in self._entries:
+                self._entries[each.task.name] = Entry(asked=each.task, items=[each])
+        self._watching = Background(self, every=self._every)
         self._publish()
 
     tasks: Mapping[str, Task]
@@ -164,17 +174,17 @@ class Registry(Generic[Item]):
 
     @property
     def entries(self) -> list[Entry[Item]]:
-        """All files that are not removed, in the order in which this process learned of them."""
+        """All files that are not removed."""
         with self._changing:
             return list(self._entries.values())
 
     @property
     def working(self) -> bool:
-        """Whether all background threads run; needs no lock."""
+        """Whether all background threads run."""
         return self._watching.alive and all(thread.alive for thread in self._threads)
 
     def is_closed(self, task: Task) -> bool:
-        """Whether a task accepts no report any more: its time is over, or it was closed early."""
+        """Whether a task accepts no report any more."""
         return task.name in self.closed_early or task.phase(self._clock()) is Phase.CLOSED
 
     def start(self) -> None:
@@ -243,7 +253,7 @@ class Registry(Generic[Item]):
 
     def _end_unserved(self, entry: Entry[Item]) -> None:
         """End the closed tasks of a file whose keys are gone: to delete the reports in no batch needs no key."""
-        served, now = {self._host.task_of(item).id for item in entry.items}, self._clock()
+        served, now = {item.task.id for item in entry.items}, self._clock()
         if isinstance(entry.asked, Series) and len(served) == entry.asked.rounds:
             return
         for task in tasks_of(entry.asked):
@@ -251,7 +261,6 @@ class Registry(Generic[Item]):
                 self._host.close_unserved(task)
 
     def _opened(self, key: bytes, states: Mapping[bytes, FileState]) -> Entry[Item]:
-        """Open a file of the store; a failure delays no other file."""
         asked, retry = read_task_or_series(self._files.content(key)), time.monotonic() + RETRY_AFTER
         round_times(asked.id, asked.time_precision)
         early, now = states[key] is FileState.CLOSED or _was_closed_with_series(asked, states), self._clock()
@@ -277,23 +286,23 @@ class Registry(Generic[Item]):
         if entry.thread is not None or not entry.items:
             return
         self._host.prepare(entry.items)
-        of = {self._host.task_of(item).id: item for item in entry.items if self._host.works_on(item)}
-        if not of:
+        items = [item for item in entry.items if self._host.works_on(item)]
+        if not items:
             return
-        tasks = [self._host.task_of(item) for item in of.values()]
-        if tasks[0].series is None:
-            entry.thread = Background(self._host.work(of[tasks[0].id]), every=self._every, task=tasks[0].id)
+        if items[0].task.series is None:
+            entry.thread = Background(self._host.work(items[0]), every=self._every, task=items[0].task.id)
         else:
+            of = {item.task.id: item for item in items}
+            tasks = [item.task for item in items]
             rounds = SeriesWork(tasks, lambda task: self._host.work(of[task.id]), every=self._every, clock=self._clock)
             entry.thread = Background(rounds, every=self._every)
         entry.thread.start()
 
     def _publish(self) -> None:
-        served = [(entry, item) for entry in self._entries.values() for item in entry.items]
-        tasks = [(self._host.task_of(item).name, entry, item) for entry, item in served]
-        self.items = {name: item for name, _, item in tasks}
-        self.tasks = {name: self._host.task_of(item) for name, _, item in tasks}
-        self.closed_early = frozenset(name for name, entry, _ in tasks if entry.closed_early)
+        served = [(item.task.name, item, entry) for entry in self._entries.values() for item in entry.items]
+        self.items = {name: item for name, item, _ in served}
+        self.tasks = {name: item.task for name, item in self.items.items()}
+        self.closed_early = frozenset(name for name, _, entry in served if entry.closed_early)
         self.series = {name: one.asked for name, one in self._entries.items() if isinstance(one.asked, Series)}
         for each in (*(entry.asked for entry in self._entries.values()), *self.tasks.values()):
             round_times(each.id, each.time_precision)
@@ -316,7 +325,7 @@ class Registry(Generic[Item]):
         return entry
 
     def add(self, content: bytes) -> tuple[Entry[Item], bool]:
-        """Serve a file after the checks of a start; return whether it is new. Idempotent."""
+        """Serve a file after the checks of a start; return whether it is new."""
         with _refusing():
             asked = read_task_or_series(content)
             check_guarantee(asked)  # takes seconds: not under the lock
@@ -352,10 +361,10 @@ class Registry(Generic[Item]):
                 raise ParameterError("all rounds of the series are over, and no key of them is left")
 
     def close(self, name: str) -> Entry[Item]:
-        """Close a file early; idempotent. Nothing happens if its closing time has passed."""
+        """Close a file early, unless its closing time has passed."""
         entry, now = self.find(name), self._clock()
         asked = entry.asked
-        if entry.asked.phase(now) is Phase.CLOSED:
+        if asked.phase(now) is Phase.CLOSED:
             self._end_unserved(entry)
             return entry
         closed = self._files.close(asked.id, asked.canonical)
@@ -371,11 +380,7 @@ class Registry(Generic[Item]):
         return entry
 
     def remove(self, name: str, *, unchecked: bool = False) -> None:
-        """Remove a file that is closed and finished; idempotent.
-
-        `unchecked`: without asking servers before this one, which may be gone. Batches there are then not forwarded or
-        counted, unless the file is added again. Batches here of a task that cannot be served are deleted.
-        """
+        """Remove a file that is closed and finished; if `unchecked`, without asking servers before this one."""
         if not is_hexadecimal(name):
             raise Refused(Reason.UNKNOWN_TASK)
         self.update()
@@ -423,7 +428,6 @@ def _was_closed_with_series(asked: Task | Series, states: Mapping[bytes, FileSta
 
 @contextmanager
 def _refusing() -> Iterator[None]:
-    """Refuse a file with the error of the check that it fails."""
     try:
         yield
     except (Refused, StoreError):

@@ -1,9 +1,7 @@
 """Serve an application with uvicorn: in one process or several, with or without TLS, until a signal.
 
-SIGTERM, SIGINT and SIGHUP let the requests in flight finish, then the application's own work; a repeated signal
-changes nothing. Several processes share one listening socket under uvicorn's supervisor. This
-module extends the supervisor: it logs when all workers are ready and when one restarts, and closes the socket before it
-waits for the workers. Workers stop when their parent is gone. One of them runs the background work of the server.
+A signal lets the requests in flight finish, then the application's own work. Several processes share one listening
+socket under uvicorn's supervisor, and one of them runs the background work of the server.
 """
 
 from __future__ import annotations
@@ -29,8 +27,7 @@ from starlette.types import ASGIApp
 from uvicorn.config import STARTUP_FAILURE
 from uvicorn.supervisors import Multiprocess
 
-from shuffledp.collect.server.events import Event
-from shuffledp.collect.server.observability import log, log_error, log_ready, quiet_libraries
+from shuffledp.collect.server.observability import Event, log, log_error, log_ready, quiet_libraries
 from shuffledp.errors import DataError, ParameterError
 
 MOST_WORKERS = 64
@@ -142,7 +139,7 @@ def listening(host: str, port: int) -> Iterator[socket.socket]:
 
 
 def _cause(error: OSError) -> str:
-    """The cause in a few words; the message of `create_server` repeats the address."""
+    # the message of `create_server` repeats the address
     if error.errno is None or error.errno < 0:  # a number of getaddrinfo
         return "the host name cannot be resolved"
     return os.strerror(error.errno)
@@ -242,8 +239,6 @@ class Supervisor(Multiprocess):
 
 @dataclass(frozen=True)
 class _WorkerApp:
-    """The application factory that uvicorn calls in each worker process."""
-
     make_app: MakeApp
     lock: Path
 

@@ -1,30 +1,140 @@
-"""Checks of settings that the shuffler and the analyzer share: tasks, keys, and the server upstream."""
+"""The settings that the shuffler and the analyzer share, and their checks: tasks, keys, and the server upstream."""
 
 from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from shuffledp.collect.crypto.keys import KeyPair, read_key, read_word
 from shuffledp.collect.reaching import check_server_address
-from shuffledp.collect.server.auth import NO_OPERATORS, Accepted
-from shuffledp.collect.server.events import Event
-from shuffledp.collect.server.observability import log
-from shuffledp.collect.server.pull import BatchSource
+from shuffledp.collect.server.auth import NO_OPERATORS, PAUSE_AFTER_WRONG, Accepted
+from shuffledp.collect.server.observability import Event, log
 from shuffledp.collect.server.upstream import Upstream
-from shuffledp.collect.store import AdministeredFiles, FileState
+from shuffledp.collect.store import AdministeredFiles, FileState, Store
 from shuffledp.collect.task import Phase, Series, Task, read_task_or_series
 from shuffledp.collect.task.series import tasks_of
 from shuffledp.errors import BrokenPromiseError, ParameterError, TaskError
 
 
+class Upstreams:
+    """The servers upstream by address; tasks that come from the same one share its connections."""
+
+    def __init__(self) -> None:
+        self._known: dict[str, Upstream] = {}
+
+    def at(self, address: str, token: Path) -> Upstream:
+        """The server at an address, which knows the hash of the token in a file."""
+        if address not in self._known:
+            check_server_address(address, "upstream")
+            self._known[address] = Upstream(address, read_word(token))
+        return self._known[address]
+
+    def close(self) -> None:
+        """Close all connections."""
+        for each in self._known.values():
+            each.close()
+
+
+@dataclass(frozen=True, kw_only=True)
+class ServedTask:
+    """A task, the key of this server, and the server that its batches come from, if any."""
+
+    task: Task
+    key: KeyPair
+    upstream: Upstream | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class SharedOptions:
+    """What a server needs for tasks: files that are read again for each task that is added.
+
+    All tasks come from one server upstream, whose connections are shared.
+    """
+
+    key: Sequence[Path]
+    upstream: str | None = None
+    token: Path | None = None
+    operators: Accepted = NO_OPERATORS
+    upstreams: Upstreams = field(default_factory=Upstreams, repr=False)
+
+    def held(self) -> dict[str, KeyPair]:
+        """The keys by their public keys."""
+        return {each.public: each for each in read_keys(self.key, operators=self.operators)}
+
+    def source(self, address: str, *, missing: str) -> Upstream:
+        """The server upstream at an address; `missing` says why a token is needed."""
+        if self.token is None:
+            raise ParameterError(f"token is missing: {missing}")
+        return self.upstreams.at(address, self.token)
+
+
+LOOKS_EVERY = 0.5
+"""Seconds between looks for a batch that is complete, or ready upstream: to mix or count one takes far longer."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class SharedSettings:
+    """Tasks, store and limits of a server.
+
+    processes: processes that open layers.
+    owns_store: close the store when the application ends; connections upstream are always closed.
+    clock: seconds since 1970.
+    series: the series whose rounds are among the tasks.
+    unserved: tasks in no series that are over and whose keys are gone: what is left of their reports is deleted.
+    operators: hashes of the tokens of operators, who add, close and remove tasks.
+    options: what tasks need that operators add; None if no task can be added.
+    """
+
+    served: Sequence[ServedTask]
+    store: Store
+    processes: int | None = None
+    owns_store: bool = False
+    every: float = LOOKS_EVERY
+    clock: Callable[[], float] = time.time
+    series: Sequence[Series] = ()
+    unserved: Sequence[Task] = ()
+    operators: Accepted = NO_OPERATORS
+    pause_after_wrong: float = PAUSE_AFTER_WRONG
+    options: SharedOptions | None = None
+
+    @property
+    def tasks(self) -> list[Task]:
+        """The tasks to be served."""
+        return [each.task for each in self.served]
+
+    def check(self) -> None:
+        """Check the guarantees of the tasks, prepare the store, and close what was opened for that."""
+        warn_of_shared_keys(self.served)
+        try:
+            check_guarantees(self.tasks, self.series)
+            stored = check_stored_files(self.store.files, known=[*self.tasks, *self.unserved, *self.series])
+            self.store.prepare(*self.tasks)
+            self.check_more(stored)
+        finally:
+            self.close()
+
+    def check_more(self, stored: Sequence[Task]) -> None:
+        """Check or prepare what only one kind of server has; `stored` are the tasks that operators have added."""
+
+    def close(self) -> None:
+        """Close the connections to servers upstream, and the store if it belongs to the settings."""
+        # tasks share their connections unless the settings were made by hand
+        sources = [each.upstream for each in self.served] if self.options is None else [self.options.upstreams]
+        for each in sources:
+            if each is not None:
+                each.close()
+        if self.owns_store:
+            self.store.close()
+
+
 class StartFiles:
     """The files that a server is started with, without those that an operator has removed.
 
-    `tasks` has the rounds of all series. `states` are those of the files in the store.
+    `tasks` has the rounds of all series.
     """
 
     def __init__(self, asked: Sequence[Task | Series], states: Mapping[bytes, FileState]) -> None:
@@ -41,10 +151,7 @@ class StartFiles:
 
 
 def read_files(paths: Sequence[Path], *, operators: Accepted) -> list[Task | Series]:
-    """Read files of tasks and series, and folders of them, of different tasks.
-
-    Only a server with an operator, who can add tasks, needs none.
-    """
+    """Read files of tasks and series, and folders of them; only a server with an operator needs none."""
     files = [file for path in paths for file in (sorted(path.glob(TASK_FILES)) if path.is_dir() else [path])]
     if not files and not operators.hashes:
         folders = f" in the folder {paths[0]}" if paths else ""
@@ -114,10 +221,7 @@ def check_guarantee(task: Task | Series) -> None:
 
 
 def check_stored_files(files: AdministeredFiles, *, known: Iterable[Task | Series]) -> list[Task]:
-    """Refuse to start with a file in the store, other than the known ones, that gives less privacy than it claims.
-
-    Return the tasks of these files.
-    """
+    """Check the guarantees of the files in the store, except the known ones; return their tasks."""
     ids = {one.id for one in known}
     left = [key for key, state in files.states().items() if state is not FileState.REMOVED and key not in ids]
     stored = [read_task_or_series(files.content(key)) for key in left]
@@ -135,37 +239,6 @@ def closed_on_error(store: AbstractContextManager[object]) -> Iterator[None]:
         stack.pop_all()
 
 
-class Upstreams:
-    """The servers upstream by address; tasks that come from the same one share its connections."""
-
-    def __init__(self) -> None:
-        self._known: dict[str, Upstream] = {}
-
-    @property
-    def addresses(self) -> set[str]:
-        """The addresses at which a token is shown."""
-        return set(self._known)
-
-    def at(self, address: str, token: Path) -> Upstream:
-        """The server at an address, which knows the hash of the token in a file."""
-        if address not in self._known:
-            check_server_address(address, "upstream")
-            self._known[address] = Upstream(address, read_word(token))
-        return self._known[address]
-
-    def close(self) -> None:
-        """Close all connections."""
-        for each in self._known.values():
-            each.close()
-
-
-def close_connections(upstreams: Upstreams | None, sources: Iterable[BatchSource | None]) -> None:
-    """Close the connections to servers upstream; tasks share them unless their settings were made by hand."""
-    for each in sources if upstreams is None else [upstreams]:
-        if each is not None:
-            each.close()
-
-
 def check_one_upstream(addresses: Iterable[str]) -> None:
     """Refuse several servers upstream: each would learn the token that opens the batches of the others."""
     if len(set(addresses)) > 1:
@@ -176,8 +249,8 @@ def check_one_upstream(addresses: Iterable[str]) -> None:
 
 
 def check_known_upstream(addresses: Iterable[str], known: Collection[str]) -> None:
-    """Refuse a server upstream of added tasks that is not that of earlier ones: the author of a task could learn the
-    token, and acknowledge batches in place of this server.
+    """Refuse a server upstream other than that of earlier tasks: the author of a task could learn the token, and
+    acknowledge batches in place of this server.
     """
     for address in addresses:
         if known and address not in known:
@@ -196,11 +269,9 @@ def stored_tasks(files: AdministeredFiles) -> list[Task]:
     return found
 
 
-def warn_of_shared_keys(keys: Iterable[tuple[Task, KeyPair]]) -> None:
-    """Log that several tasks share a key: once it is destroyed with one task, the others cannot be opened.
-
-    The rounds of one series may share a key.
-    """
-    used = {(task.name if task.series is None else task.series.id, key.public) for task, key in keys}
+def warn_of_shared_keys(served: Iterable[ServedTask]) -> None:
+    """Log that several tasks share a key, which is destroyed with one of them; rounds of one series may share one."""
+    named = ((each.task.name if each.task.series is None else each.task.series.id, each) for each in served)
+    used = {(name, each.key.public) for name, each in named}
     if len({public for _, public in used}) < len(used):
         log(Event.KEY_SHARED, level=logging.WARNING)

@@ -1,28 +1,30 @@
-"""What a server needs to do its work: a store that can be written, space on its disks, and its keys (`key_watch`).
+"""What a server needs to do its work: a store that can be written, space on its disks, and its keys.
 
-A thread of each process looks after them. The store fails when a commit of reports or a probe fails. It works again
-after a commit that comes long enough after the last failure: while a disk is nearly full, a short report may still fit
-where the next one does not. A load balancer sends no reports to a server that fails, so then a probe commits. No other
-probe does: commits at known times, between those of reports, would say when each report arrived. Failures of other
-work, such as mixing a batch, are problems of its task (`TaskHealth`). All failures of the database are counted here.
+The store fails when a commit of reports or a probe fails. It works again after a commit that comes long enough after
+the last failure: while a disk is nearly full, a short report may still fit where the next one does not. A load balancer
+sends no reports to a server that fails, so then a probe commits. No other probe does: commits at known times, between
+those of reports, would say when each report arrived. Failures of other work are problems of its task (`TaskHealth`).
+
+A key file that was overwritten, or stays missing in its folder, was destroyed: the private key is dropped from memory.
+A folder that is missing, or another one than before, is a disk that is not mounted: the key stays.
 """
 
 from __future__ import annotations
 
+import logging
 import shutil
 import tempfile
 import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable
+from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple, TypeVar
+from weakref import WeakKeyDictionary
 
 from shuffledp.collect.crypto.keys import KeyPair
-from shuffledp.collect.server.background import Background
-from shuffledp.collect.server.events import Event
-from shuffledp.collect.server.key_watch import KEY_GONE, KeyWatch
-from shuffledp.collect.server.observability import log, log_error
+from shuffledp.collect.server.observability import Event, log, log_error
 from shuffledp.collect.store.database import Database, Fault, StoreError, fault_of
 from shuffledp.collect.task import Task
 from shuffledp.errors import DataError
@@ -47,7 +49,7 @@ Result = TypeVar("Result")
 
 
 class Space(NamedTuple):
-    """Free bytes of a file system, rounded down, and its size, rounded up: in some, what others write changes both."""
+    """Free bytes of a file system, and its size; rounded, since in some what others write changes both."""
 
     free: int
     size: int
@@ -81,7 +83,7 @@ class StoreHealth:
 
     @property
     def errors(self) -> dict[str, int]:
-        """Failures of this process, of reads and writes, by every possible reason."""
+        """Failures of this process by every possible reason."""
         with self._guard:
             return {reason.value: self._errors[reason.value] for reason in Fault}
 
@@ -92,7 +94,7 @@ class StoreHealth:
 
     @property
     def space(self) -> dict[str, Space]:
-        """The space for the store, if it is a file, and for temporary files; rounded, and measured once a minute."""
+        """The space for the store, if it is a file, and for temporary files."""
         now = self._clock()
         if self._space is None or now - self._space[0] >= SPACE_EVERY:
             places = {"store": self._database.file, "temporary": Path(tempfile.gettempdir())}
@@ -154,30 +156,8 @@ def _space(place: Path) -> Space | None:
     return Space(rounded_space(found.free), rounded_size(found.total))
 
 
-class Watch:
-    """The threads of a process that look after its store and its keys."""
-
-    def __init__(self, store: StoreHealth, keys: KeyWatch, *, every: float) -> None:
-        self._threads = [Background(store, every=every), Background(keys, every=every)]
-
-    def start(self) -> None:
-        """Start the threads."""
-        for thread in self._threads:
-            thread.start()
-
-    def stop(self) -> None:
-        """Stop the threads."""
-        for thread in self._threads:
-            thread.stop()
-
-    @property
-    def working(self) -> bool:
-        """Whether the threads run."""
-        return all(thread.alive for thread in self._threads)
-
-
 def storage_problems(key: KeyPair | None, failing: Fault | None, *, closed: bool) -> list[str]:
-    """Public sentences about a store that cannot be written, and about the key of a task that is not closed."""
+    """Public sentences about a store that cannot be written, and about a key that is gone."""
     found = []
     if failing is not None:
         found.append(f"Nothing can be stored, since {failing.meaning}: reports are refused and batches wait.")
@@ -186,8 +166,67 @@ def storage_problems(key: KeyPair | None, failing: Fault | None, *, closed: bool
     return found
 
 
-def problems_by_task(
-    keys: Iterable[tuple[Task, KeyPair]], failing: Fault, *, is_closed: Callable[[Task], bool]
-) -> dict[str, list[str]]:
-    """The problems of tasks while the store cannot be read."""
-    return {task.name: storage_problems(key, failing, closed=is_closed(task)) for task, key in keys}
+LOOKS_BEFORE_GONE = 10
+"""Looks in a row, by default within five seconds, that must find a key file missing: some disks fail for a moment."""
+
+KEY_GONE = (
+    "The file of this task's private key is gone: its reports and batches cannot be opened. If the file comes back, "
+    "start the server again; otherwise close and remove the task, and create a new one."
+)
+
+
+@dataclass
+class _Seen:
+    """What was seen of a key's file: its folder, its state when it was read last, and the looks that missed it."""
+
+    task: bytes  # the first with this key
+    folder: tuple[int, int] | None = None
+    state: tuple[int, int, int] | None = None
+    missed: int = 0
+
+
+class KeyWatch:
+    """Drop private keys whose files are gone; `keys` gives the tasks of now and their keys.
+
+    A key is watched while it is in memory: its file is usually destroyed after its task was removed.
+    """
+
+    def __init__(self, keys: Callable[[], Iterable[tuple[Task, KeyPair]]]) -> None:
+        self._keys = keys
+        self._seen: WeakKeyDictionary[KeyPair, _Seen] = WeakKeyDictionary()  # several may be of one file
+        self._learn()  # a task may be removed before the first step
+
+    def step(self, stopping: threading.Event) -> bool:
+        """Look at all key files, as background work."""
+        self._learn()
+        for key, seen in list(self._seen.items()):
+            if key.file is None or key.destroyed or not self._gone(key, key.file, seen):
+                continue
+            key.destroy()
+            log(Event.KEY_DESTROYED, task=seen.task, level=logging.WARNING)
+        return False
+
+    def _learn(self) -> None:
+        for task, key in self._keys():
+            if key not in self._seen:
+                self._seen[key] = _Seen(task.id)
+
+    def _gone(self, key: KeyPair, file: Path, seen: _Seen) -> bool:
+        """Whether a key file was deleted or overwritten; one that cannot be read at the moment is not gone."""
+        try:
+            place = file.parent.stat()
+            folder = (place.st_dev, place.st_ino)
+            try:
+                found = file.stat()
+            except FileNotFoundError:
+                seen.missed += seen.folder in (None, folder)
+                return seen.missed >= LOOKS_BEFORE_GONE
+            seen.folder, seen.missed = folder, 0
+            state = (found.st_ino, found.st_mtime_ns, found.st_size)
+            if seen.state == state:
+                return False
+            content = file.read_bytes()
+        except OSError:  # also where a whole disk is missing
+            return False
+        seen.state = state
+        return key.public.encode() not in content

@@ -1,23 +1,28 @@
-"""The client of the server upstream: lists, fetches and acknowledges batches, and tells its failures apart.
+"""Batches from the server upstream: its client, and the loop of later shufflers and the analyzer that pulls them.
 
-Nothing that arrives is trusted: the head of a batch must match the request, and exactly the number of onions it names
-must follow.
+The server upstream deletes a batch when it is acknowledged, so that happens only when the result is durable here. Until
+then a batch is the same bytes every time, so every step can be repeated. Nothing that arrives is trusted: the head of a
+batch must match the request, and exactly the number of onions it names must follow.
 """
 
 from __future__ import annotations
 
 import json
+import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from functools import partial
 from http import HTTPStatus
 from typing import Any
 
 import httpx
 
 from shuffledp.collect.crypto.batch import HEAD_BYTES, BatchHead
-from shuffledp.collect.reaching import REACHING, Cause, cause_of
+from shuffledp.collect.reaching import REACHING, Cause, UpstreamError, cause_of
 from shuffledp.collect.reasons import Refused
+from shuffledp.collect.server.background import UPSTREAM, TaskHealth, until
+from shuffledp.collect.server.observability import Event
 from shuffledp.collect.store import ReadyBatch
 from shuffledp.collect.store.batches import BATCH_ID_BYTES
 from shuffledp.collect.task import Task
@@ -37,17 +42,6 @@ PROBLEM = "application/problem+json"
 """The content type of refusals (RFC 9457)."""
 
 
-class UpstreamError(DataError):
-    """The server upstream cannot be reached, refuses, or sends something invalid.
-
-    The message is public: it contains nothing of what was sent, and no address, which may be internal to a network.
-    """
-
-    def __init__(self, message: str, *, reason: Cause = Cause.INVALID_BATCH, try_again: bool = False) -> None:
-        super().__init__(message)
-        self.reason, self.try_again = reason, try_again
-
-
 class Upstream:
     """The server before this one, at `address`, which knows the hash of `token`."""
 
@@ -63,14 +57,9 @@ class Upstream:
 
     def ready(self, task: Task) -> list[ReadyBatch]:
         """The batches that are ready to be pulled."""
-        answer = self._trying(lambda: self._asked("GET", self._batches(task)))
-        try:
+        answer = self._trying("GET", self._batches(task))
+        with _reading("a list of batches"):
             return [_listed(each) for each in json.loads(answer)["batches"]]
-        except (TypeError, KeyError, ValueError, OverflowError, RecursionError):
-            raise UpstreamError(
-                "the server upstream does not answer with a list of batches, as a shuffler of shuffledp does",
-                reason=Cause.NOT_SHUFFLEDP,
-            ) from None
 
     def left(self, task: Task) -> int | None:
         """The number of batches that were not pulled yet; None if there may be more, since the task is not closed.
@@ -78,20 +67,15 @@ class Upstream:
         A server that does not know the task has none: it was removed there.
         """
         try:
-            answer = self._trying(lambda: self._asked("GET", f"{self._address}/v1/tasks/{task.name}/status"))
+            answer = self._trying("GET", f"{self._address}/v1/tasks/{task.name}/status")
         except UpstreamError as error:
             if error.reason is Cause.UNKNOWN_TASK:
                 return 0
             raise
-        try:
+        with _reading("the status of a task"):
             status = json.loads(answer)
             has_ended = status["short_by"] is not None if status["position"] == 0 else status["closed"] is True
             return int(status["batches"]) - int(status["batches_acknowledged"]) if has_ended else None
-        except (TypeError, KeyError, ValueError, OverflowError, RecursionError):
-            raise UpstreamError(
-                "the server upstream does not answer with the status of a task, as a shuffler of shuffledp does",
-                reason=Cause.NOT_SHUFFLEDP,
-            ) from None
 
     @contextmanager
     def batch(self, task: Task, batch_id: bytes, *, position: int) -> Iterator[Iterator[bytes]]:
@@ -105,7 +89,7 @@ class Upstream:
 
     def acknowledge(self, task: Task, batch_id: bytes) -> None:
         """Report that a batch is durable here and may be deleted there; idempotent."""
-        self._trying(lambda: self._asked("DELETE", f"{self._batches(task)}/{batch_id.hex()}"))
+        self._trying("DELETE", f"{self._batches(task)}/{batch_id.hex()}")
 
     def _batches(self, task: Task) -> str:
         return f"{self._address}/v1/tasks/{task.name}/batches"
@@ -126,15 +110,15 @@ class Upstream:
         # no proxy may compress what is checked by its length
         return self._client.stream(method, address, headers=self._headers | {"accept-encoding": "identity"})
 
-    def _trying(self, ask: Callable[[], bytes]) -> bytes:
+    def _trying(self, method: str, address: str) -> bytes:
         for attempt in range(1, ATTEMPTS):
             try:
-                return ask()
+                return self._asked(method, address)
             except UpstreamError as error:
                 if not error.try_again:
                     raise
                 time.sleep(self._pause * attempt)
-        return ask()
+        return self._asked(method, address)
 
     @contextmanager
     def _reaching(self) -> Iterator[None]:
@@ -146,6 +130,17 @@ class Upstream:
     def _explained(self, blocks: Iterator[bytes]) -> Iterator[bytes]:
         with self._reaching():
             yield from blocks
+
+
+@contextmanager
+def _reading(what: str) -> Iterator[None]:
+    try:
+        yield
+    except (TypeError, KeyError, ValueError, OverflowError, RecursionError):
+        raise UpstreamError(
+            f"the server upstream does not answer with {what}, as a shuffler of shuffledp does",
+            reason=Cause.NOT_SHUFFLEDP,
+        ) from None
 
 
 def _unreachable(cause: Cause) -> UpstreamError:
@@ -186,7 +181,6 @@ def _listed(each: Any) -> ReadyBatch:
 
 
 def _onions(content: Iterator[bytes], task: Task, batch_id: bytes, position: int) -> Iterator[bytes]:
-    """Yield the onions after the head of a batch; their length must match the head."""
     begun = b""
     while len(begun) < HEAD_BYTES:
         part = next(content, None)
@@ -216,3 +210,61 @@ def _length(begun: bytes, task: Task, batch_id: bytes, position: int) -> int:
     if head.number > task.users * task.most_messages:
         raise UpstreamError("a batch has more messages than its number of reports allows")
     return head.number * task.onion_length(position)
+
+
+ProcessBatch = Callable[[bytes, Iterator[bytes], threading.Event], None]
+"""Process a batch, given its id and the blocks of its onions; its result is durable when this returns."""
+
+
+class BatchPuller:
+    """Pull the batches of one task for the server at `position`; `process` makes the result durable of those that this
+    server does not have yet.
+
+    What fails is left upstream, reported in `health` by the public sentences `source_failed` and `batch_failed`, and
+    retried with growing pauses; it delays no other batch.
+    """
+
+    def __init__(
+        self,
+        task: Task,
+        source: Upstream,
+        has_batch: Callable[[bytes], bool],
+        process: ProcessBatch,
+        *,
+        position: int,
+        health: TaskHealth,
+        source_failed: str,
+        batch_failed: str,
+    ) -> None:
+        self._task, self._source, self._has_batch, self._process = task, source, has_batch, process
+        self._position, self._health = position, health
+        self._source_failed, self._batch_failed = source_failed, batch_failed
+
+    def step(self, stopping: threading.Event) -> bool:
+        """Pull all batches that are ready; return whether one of them succeeded."""
+        pulled = [
+            self._health.attempt(
+                batch.batch_id, partial(self._pull, batch.batch_id, stopping), message=self._batch_failed
+            )
+            for batch in until(stopping, self._ready())
+        ]
+        return any(pulled)
+
+    def _ready(self) -> Sequence[ReadyBatch]:
+        if not self._health.may_try(UPSTREAM):
+            return []
+        try:
+            ready = self._source.ready(self._task)
+        except DataError as error:
+            self._health.failed(UPSTREAM, error, self._source_failed, Event.UPSTREAM_FAILED)
+            return []
+        self._health.succeeded(UPSTREAM)
+        self._health.forget_all_batches_but(batch.batch_id for batch in ready)
+        return ready
+
+    def _pull(self, batch_id: bytes, stopping: threading.Event) -> bool:
+        if not self._has_batch(batch_id):
+            with self._source.batch(self._task, batch_id, position=self._position) as blocks:
+                self._process(batch_id, until(stopping, blocks), stopping)
+        self._source.acknowledge(self._task, batch_id)
+        return True

@@ -1,28 +1,27 @@
-"""The shuffler as a web application: its routes, their handlers, and the threads beside them."""
+"""The shuffler as a web application: its routes, their handlers, its middleware, and the threads beside them."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from itertools import chain
 from typing import Any
 
+from prometheus_client.core import Metric
 from starlette.applications import Starlette
 from starlette.concurrency import run_in_threadpool
 from starlette.middleware import Middleware
 from starlette.requests import Request
 from starlette.responses import JSONResponse, RedirectResponse, Response, StreamingResponse
 from starlette.routing import Route
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from shuffledp.collect.crypto.batch import HEAD_BYTES, BatchHead
 from shuffledp.collect.crypto.keys import KeyPair
 from shuffledp.collect.reasons import Reason, Refused
-from shuffledp.collect.server import metrics
-from shuffledp.collect.server.admin import AdminApi
 from shuffledp.collect.server.auth import bearer
 from shuffledp.collect.server.background import Background
-from shuffledp.collect.server.events import Event
 from shuffledp.collect.server.http import (
     Rate,
     application,
@@ -31,25 +30,95 @@ from shuffledp.collect.server.http import (
     header_of,
     problem,
     refusal_of,
-    starting,
+    unexpected,
 )
-from shuffledp.collect.server.key_watch import KeyWatch
-from shuffledp.collect.server.observability import log_error
-from shuffledp.collect.server.storage import StoreHealth, Watch, problems_by_task, storage_problems
-from shuffledp.collect.server.task_health import TaskHealth, store_fault
+from shuffledp.collect.server.observability import Event, log_error
+from shuffledp.collect.server.operation import TaskServer
+from shuffledp.collect.server.storage import StoreHealth, storage_problems
 from shuffledp.collect.shuffler.ingest import GroupCommit, Refusals
-from shuffledp.collect.shuffler.middleware import CrossOrigin, DirectUpload
 from shuffledp.collect.shuffler.settings import Served, Settings
-from shuffledp.collect.shuffler.status import families, problems_of, status_of
-from shuffledp.collect.shuffler.tasks import ServedTasks, no_tokens
+from shuffledp.collect.shuffler.tasks import ServedTasks, families, no_tokens, problems_of, status_of
 from shuffledp.collect.store import ReadyBatch, Standing
-from shuffledp.collect.store.database import Fault, fault_of
 from shuffledp.collect.task import Task
 from shuffledp.collect.web.administration import Administration
 from shuffledp.collect.web.assets import NO_STORE
 from shuffledp.collect.web.frame import HOME, MANAGE, ErrorPages
 from shuffledp.collect.web.sessions import SigningIn
 from shuffledp.errors import DataError
+
+Upload = Callable[[Request], Awaitable[Response]]
+
+_REPORTS = re.compile(r"/v1/tasks/([^/]+)/reports")
+
+
+class DirectUpload:
+    """Middleware around the application that answers uploads itself, since reports are the requests that must be fast.
+
+    The application would give the same answers, but its layers and routes take a tenth of the time of a report.
+    """
+
+    def __init__(self, app: ASGIApp, upload: Upload) -> None:
+        self.app, self._upload = app, upload
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer an upload; forward other requests."""
+        is_post = scope["type"] == "http" and scope["method"] == "POST"
+        found = _REPORTS.fullmatch(scope["path"]) if is_post else None
+        if found is None:
+            await self.app(scope, receive, send)
+            return
+        scope["path_params"] = {"name": found[1]}
+        try:
+            response = await self._upload(Request(scope, receive))
+        except Exception as error:
+            response = unexpected(error)
+        if _ANY_ORIGIN not in response.raw_headers:  # one response serves all reports that were stored
+            response.raw_headers.append(_ANY_ORIGIN)
+        await response(scope, receive, send)
+
+
+_METHODS = {None: "GET", "status": "GET", "reports": "POST"}
+_PATH = re.compile(r"/v1/series/[^/]+|/v1/tasks/[^/]+(?:/(status|reports))?")
+
+_ORIGIN = "access-control-allow-origin"
+_ANY_ORIGIN = (_ORIGIN.encode(), b"*")
+_ASKED_BEFORE = {
+    "access-control-allow-headers": "authorization, content-type",  # a star would not stand for the first
+    "access-control-max-age": "7200",  # seconds: browsers keep it no longer
+}
+"""Headers of the answer to a preflight request."""
+
+
+class CrossOrigin:
+    """CORS for four public addresses: the series, the task, its status, and its reports.
+
+    Browsers let a page read the answer of another server only if that server allows it. Survey pages may be anywhere,
+    so every origin is allowed; no cookie or password of the browser is involved. Batches are not included: only the
+    next server fetches them. Starlette's CORSMiddleware does not fit. It covers all addresses or, around one route,
+    misses errors of the whole application, which pages must be able to read.
+    """
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Forward a request; answer preflight requests directly."""
+        found = _PATH.fullmatch(scope["path"]) if scope["type"] == "http" else None
+        if found is None:
+            await self._app(scope, receive, send)
+        elif scope["method"] == "OPTIONS":
+            method = _METHODS[found[1]]
+            headers = {_ORIGIN: "*", "access-control-allow-methods": method, "allow": f"{method}, OPTIONS"}
+            await Response(status_code=204, headers=headers | _ASKED_BEFORE)(scope, receive, send)
+        else:
+
+            async def sending(message: Message) -> None:
+                if message["type"] == "http.response.start":
+                    message["headers"] = [*message["headers"], _ANY_ORIGIN]
+                await send(message)
+
+            await self._app(scope, receive, sending)
+
 
 Handler = Callable[[Served, Request], Awaitable[Response]]
 Endpoint = Callable[[Request], Awaitable[Response]]
@@ -87,24 +156,18 @@ def app_from(read_settings: Callable[..., Settings], background: bool) -> Direct
     return make_app(read_settings(background=background))
 
 
-class Shuffler:
+class Shuffler(TaskServer[Standing]):
     """Handlers of all requests, and the threads beside them."""
 
     def __init__(self, settings: Settings) -> None:
         self._settings, self._store = settings, settings.store
-        self._storage = StoreHealth(settings.store.database)
-        self._commits = GroupCommit(self._storage.watched(settings.store.add))
+        storage = StoreHealth(settings.store.database)
+        self._commits = GroupCommit(storage.watched(settings.store.add))
         self._refusals = Refusals(settings.store)
         self._tasks = ServedTasks(settings, self._commits)
         self._rate = Rate(settings.most_per_second)
-        self._writing = Background(self._refusals, every=settings.every)
-        self._watch = Watch(self._storage, KeyWatch(self._keys), every=settings.every)
-        self.admin = AdminApi(
-            self._tasks.registry,
-            operators=settings.operators,
-            pause=settings.pause_after_wrong,
-            add_hashes=self._tasks.add_hashes,
-        )
+        super().__init__(settings, self._tasks, storage=storage, add_hashes=self._tasks.add_hashes)
+        self._threads.append(Background(self._refusals, every=settings.every))
 
     def operator_pages(self) -> list[Route]:
         """The routes of the operator's page of tasks, if there is an operator."""
@@ -233,99 +296,47 @@ class Shuffler:
             raise Refused(Reason.UNKNOWN_BATCH)
         return Response(status_code=204)
 
-    async def show_metrics(self, request: Request) -> Response:
-        """Metrics for Prometheus."""
-        try:
-            standings, problems = await self._standings()
-            spent = await self._spent(standings)
-        except Refused as refused:
-            fault = self._storage.failing or fault_of(refused.__context__)
-            return metrics.unreadable_response(self._storage, fault, self._problems_of_storage(fault))
-        found = metrics.server_families(self._storage, self._failing)
-        found += metrics.task_families(self._tasks.registry.tasks.values(), metrics.upstream_causes(self._health()))
-        positions = {name: served.position for name, served in self._tasks.served.items()}
-        found += families(standings, problems, positions, spent, of_no_task=self._refusals.of_no_task)
-        return metrics.metrics_response(found)
+    def _families(self, standings: Mapping[str, Standing], problems: Mapping[str, Sequence[str]]) -> list[Metric]:
+        served = self._tasks.served
+        positions = {name: each.position for name, each in served.items()}
+        spent = {
+            name: served[name].task.admission == "tokens"
+            and standing.short_by is None
+            and no_tokens(served[name], self._store)
+            for name, standing in standings.items()
+            if name in served  # an operator may have removed it meanwhile
+        }
+        return families(standings, problems, positions, spent, of_no_task=self._refusals.of_no_task)
 
-    async def show_health(self, request: Request) -> Response:
-        """Whether the store answers and the background threads run, and the problems of tasks."""
+    def _takes_no_reports(self) -> bool:
         # a batch that cannot be mixed is no reason to send reports elsewhere
-        unavailable = self._storage.failing is not None and bool(self._tasks.ingestion)
-        failing = self._failing
-        try:
-            _, problems = await self._standings()
-        except Refused as refused:  # the store cannot even be read
-            failing, unavailable = failing or fault_of(refused.__context__), True
-            problems = self._problems_of_storage(failing)
-        return metrics.health_response(
-            working=self._writing.alive and self._watch.working and self._tasks.registry.working,
-            problems=problems,
-            failing=failing,
-            unavailable=unavailable,
-        )
+        return self._storage.failing is not None and bool(self._tasks.ingestion)
 
-    def _health(self) -> dict[str, TaskHealth]:
-        """The health of the work of this process, by task."""
-        return {name: work.health for name, work in self._tasks.work_on.copy().items()}
-
-    @property
-    def _failing(self) -> Fault | None:
-        """Why the store cannot be used for reports, or for a batch; None while it can."""
-        return self._storage.failing or store_fault(self._health().values())
-
-    async def _standings(self) -> tuple[dict[str, Standing], dict[str, list[str]]]:
-        """The counters and the problems of all tasks."""
-        tasks = self._tasks.served  # an operator may add another meanwhile
-        with asking_the_store():
-            standings = {
-                name: await run_in_threadpool(self._store.standing, served.task.id) for name, served in tasks.items()
-            }
-            problems = {
-                name: await run_in_threadpool(self._problems, served, standings[name]) for name, served in tasks.items()
-            }
-        return standings, problems
-
-    async def _spent(self, standings: Mapping[str, Standing]) -> dict[str, bool]:
-        """Whether an open task needs one-time tokens and has none left, by task."""
-        with asking_the_store():
-            return {
-                name: served.task.admission == "tokens"
-                and standings[name].short_by is None
-                and await run_in_threadpool(no_tokens, served, self._store)
-                for name, served in self._tasks.served.items()
-                if name in standings
-            }
+    def _standings(self) -> tuple[dict[str, Standing], dict[str, list[str]]]:
+        served = self._tasks.served  # an operator may add another meanwhile
+        standings = {name: self._store.standing(each.task.id) for name, each in served.items()}
+        return standings, {name: self._problems(each, standings[name]) for name, each in served.items()}
 
     @asynccontextmanager
     async def running(self, app: Starlette) -> AsyncIterator[None]:
         """The lifespan of the application; it ends when no request is in flight any longer."""
-        with starting():
-            await run_in_threadpool(self._start)
-        try:
-            yield
-        finally:
-            await self._commits.close()
-            await run_in_threadpool(self._stop)
+        async with super().running(app):
+            try:
+                yield
+            finally:
+                await self._commits.close()
 
     def _start(self) -> None:
-        self._tasks.registry.start()
+        super()._start()
         self._tasks.refresh_admission()  # before the first report
-        self._writing.start()
-        self._watch.start()
 
     def _stop(self) -> None:
-        self._tasks.registry.stop()
-        self._writing.stop()
-        self._watch.stop()
+        super()._stop()
         try:
             self._refusals.write()
         except Exception as error:  # only counters are lost
             log_error(Event.REFUSALS_NOT_COUNTED, error)
         self._settings.close()
-
-    def _problems_of_storage(self, failing: Fault) -> dict[str, list[str]]:
-        """The problems of tasks while the store cannot be read."""
-        return problems_by_task(self._keys(), failing, is_closed=self._tasks.registry.is_closed)
 
     def _keys(self) -> list[tuple[Task, KeyPair]]:
         return [(served.task, served.key) for served in self._tasks.served.values()]

@@ -16,24 +16,15 @@ from collections import Counter, deque
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
-from typing import Protocol
 
 from shuffledp.collect.crypto.keys import KeyPair
 from shuffledp.collect.reasons import Reason, Refused
 from shuffledp.collect.server.auth import Accepted, hash_of
-from shuffledp.collect.server.events import Event
-from shuffledp.collect.server.key_watch import KEY_GONE
-from shuffledp.collect.server.observability import log_error
+from shuffledp.collect.server.observability import Event, log_error
+from shuffledp.collect.server.storage import KEY_GONE
 from shuffledp.collect.store import Arrival, Outcome, ReportStore, Standing
 from shuffledp.collect.task import Phase, Task
 from shuffledp.collect.task.report import OpenedReport, open_report
-
-
-class Admission(Protocol):
-    """Decides about a report by the token that came with it."""
-
-    def spends(self, token: str | None) -> bytes | None:
-        """Return the hash of the one-time token that the report spends, if any; refuse a missing or wrong token."""
 
 
 @dataclass(frozen=True)
@@ -41,7 +32,7 @@ class OpenAdmission:
     """Everybody may send reports."""
 
     def spends(self, token: str | None) -> None:
-        """Accept every report."""
+        """Return the hash of the one-time token that a report spends, if any; refuse a missing or wrong token."""
 
 
 @dataclass(frozen=True)
@@ -70,6 +61,9 @@ class OneTimeTokens:
             raise Refused(Reason.NOT_ADMITTED)
         return hash_of(token)
 
+
+Admission = OpenAdmission | SharedSecret | OneTimeTokens
+"""Decides about a report by the token that came with it."""
 
 MOST_REPORTS = 500
 """Reports per commit: beyond some hundreds the disk is no longer the bottleneck."""

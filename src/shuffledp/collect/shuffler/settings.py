@@ -2,52 +2,42 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from shuffledp.collect.crypto.keys import KeyPair, read_word
-from shuffledp.collect.server.auth import NO_OPERATORS, PAUSE_AFTER_WRONG, Accepted, hash_of, read_hashes
-from shuffledp.collect.server.pull import BatchSource
+from shuffledp.collect.server.auth import Accepted, hash_of, read_hashes
 from shuffledp.collect.server.settings import (
+    ServedTask,
+    SharedOptions,
+    SharedSettings,
     StartFiles,
-    Upstreams,
-    check_guarantees,
     check_known_upstream,
     check_one_upstream,
-    check_stored_files,
-    close_connections,
     closed_on_error,
     never,
     read_files,
-    read_keys,
     read_operators,
-    warn_of_shared_keys,
 )
+from shuffledp.collect.server.upstream import Upstream
 from shuffledp.collect.shuffler.ingest import Admission, OneTimeTokens, OpenAdmission, SharedSecret
 from shuffledp.collect.store import ReportStore, open_report_store
-from shuffledp.collect.task import Series, Task
+from shuffledp.collect.task import Task
 from shuffledp.collect.task.series import tasks_of
 from shuffledp.collect.web.sessions import Sessions
 from shuffledp.errors import ParameterError
 
-LOOKS_EVERY = 0.5
-"""Seconds between looks for a complete batch, or one that is ready upstream: mixing one takes far longer."""
-
 
 @dataclass(frozen=True, kw_only=True)
-class Served:
+class Served(ServedTask):
     """A task, the position of this shuffler in its chain, and the key that decided it.
 
     The first shuffler ingests reports that `admission` accepts; a later one pulls batches from `upstream`.
     """
 
-    task: Task
     position: int
-    key: KeyPair
     admission: Admission = field(default_factory=OpenAdmission)
-    upstream: BatchSource | None = None
 
     def __post_init__(self) -> None:
         if (self.position > 0) != (self.upstream is not None):
@@ -60,20 +50,11 @@ class Served:
 
 
 @dataclass(frozen=True, kw_only=True)
-class TaskOptions:
-    """What this shuffler needs for tasks: files that are read again for each task that is added.
+class TaskOptions(SharedOptions):
+    """What this shuffler needs for tasks, with the shared secret; upstream is the shuffler before this one."""
 
-    Its keys, the address and token for the shuffler before this one, and the shared secret. All tasks come from one
-    server, whose connections are shared.
-    """
-
-    key: Sequence[Path]
-    upstream: str | None = None
-    token: Path | None = None
     secret: Path | None = None
     workers: int = 1
-    operators: Accepted = NO_OPERATORS
-    upstreams: Upstreams = field(default_factory=Upstreams, repr=False)
 
     def served(
         self,
@@ -89,26 +70,30 @@ class TaskOptions:
         The shared secret of a task that is `added` may come later. Tasks that are over and whose keys were destroyed
         are left out. `earlier` tasks, which may be removed, say to which shuffler the token belongs.
         """
-        held = {each.public: each for each in read_keys(self.key, operators=self.operators)}
+        held = self.held()
         places = [(each, *_place(each, held)) for each in tasks if _is_held(each, held) or not is_over(each)]
         later = [(each, at) for each, at, _ in places if at]
         if later and self.workers > 1:
             raise ParameterError(
                 f"workers must be 1 for a later shuffler, which ingests no reports, got {self.workers}"
             )
-        known = {_before(each.task, each.position, self.upstream) for each in others if each.position}
-        check_one_upstream([*known, *(_before(each, at, self.upstream) for each, at in later)])
+        known = {self._before(each.task, each.position) for each in others if each.position}
+        check_one_upstream([*known, *(self._before(each, at) for each, at in later)])
         for position in {at for _, at in later}:
-            new = {_before(each, at, self.upstream) for each, at in later if at == position}
+            new = {self._before(each, at) for each, at in later if at == position}
             check_known_upstream(new, self._known_before(earlier, held, otherwise=position))
         found = [
             Served(task=each, position=0, key=own, admission=_admission(each, self.secret, added=added))
             if at == 0
-            else Served(task=each, position=at, key=own, upstream=self._source(_before(each, at, self.upstream), at))
+            else Served(task=each, position=at, key=own, upstream=self._source(self._before(each, at), at))
             for each, at, own in places
         ]
         check_one_next_server([*others, *found])
         return found
+
+    def _before(self, task: Task, position: int) -> str:
+        """The address of the shuffler before this one."""
+        return self.upstream or task.shufflers[position - 1].address
 
     def _known_before(self, earlier: Sequence[Task], held: Mapping[str, KeyPair], *, otherwise: int) -> set[str]:
         """The addresses before this shuffler in earlier tasks; without a key, its position is taken as `otherwise`."""
@@ -116,16 +101,12 @@ class TaskOptions:
         for task in earlier:
             own = [position for position, place in enumerate(task.shufflers) if place.key in held]
             positions = own or [min(otherwise, len(task.shufflers) - 1)]
-            found |= {_before(task, position, self.upstream) for position in positions if position > 0}
+            found |= {self._before(task, position) for position in positions if position > 0}
         return found
 
-    def _source(self, address: str, position: int) -> BatchSource:
-        if self.token is None:
-            raise ParameterError(
-                f"token is missing: the key is of shuffler {position + 1} of the task, which pulls batches from the "
-                "one before it with a token"
-            )
-        return self.upstreams.at(address, self.token)
+    def _source(self, address: str, position: int) -> Upstream:
+        which = f"the key is of shuffler {position + 1} of the task"
+        return self.source(address, missing=f"{which}, which pulls batches from the one before it with a token")
 
 
 def check_one_next_server(served: Sequence[Served]) -> None:
@@ -138,7 +119,7 @@ def check_one_next_server(served: Sequence[Served]) -> None:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Settings:
+class Settings(SharedSettings):
     """Tasks, store and limits of a shuffler.
 
     next_servers: tokens of the servers that pull batches. A token opens the batches of all tasks, so all tasks must
@@ -146,15 +127,8 @@ class Settings:
     page: serve the survey page for the tasks of which this is the first shuffler.
     most_per_second: reports that this process ingests per second.
     background: run the background work; on in one process of a server.
-    owns_store: close the store when the application ends; connections upstream are always closed.
-    processes: processes that open layers.
     admission_hashes: a file with hashes of one-time tokens, which `check` adds to the store.
-    clock: seconds since 1970.
-    series: the series whose rounds are among the tasks.
-    unserved: tasks in no series that are over and whose keys are gone: what is left of their reports is deleted.
-    operators: hashes of the tokens of operators, who add, close and remove tasks.
     sessions: the open sessions of operators; all processes of the server share them.
-    options: what tasks need that operators add; None if no task can be added.
     """
 
     served: Sequence[Served]
@@ -163,16 +137,8 @@ class Settings:
     page: bool = False
     most_per_second: float | None = None
     background: bool = True
-    owns_store: bool = False
-    processes: int | None = None
     admission_hashes: Path | None = None
-    every: float = LOOKS_EVERY
-    clock: Callable[[], float] = time.time
-    series: Sequence[Series] = ()
-    unserved: Sequence[Task] = ()
-    operators: Accepted = NO_OPERATORS
     sessions: Sessions = field(default_factory=Sessions)
-    pause_after_wrong: float = PAUSE_AFTER_WRONG
     options: TaskOptions | None = None
 
     def __post_init__(self) -> None:
@@ -239,28 +205,16 @@ class Settings:
             options=options,
         )
 
-    def check(self) -> None:
-        """Check the guarantees of the tasks, prepare the store, and close what was opened for that."""
-        warn_of_shared_keys((each.task, each.key) for each in self.served)
-        try:
-            check_guarantees([each.task for each in self.served], self.series)
-            check_stored_files(
-                self.store.files, known=[*(each.task for each in self.served), *self.unserved, *self.series]
-            )
-            self.store.prepare(*(each.task for each in self.served))
-            for each in self.served:
-                if self.admission_hashes is not None and isinstance(each.admission, OneTimeTokens):
-                    self.store.add_admissions(each.task.id, read_hashes(self.admission_hashes, name="admission_hashes"))
-        finally:
-            self.close()
+    def check_more(self, stored: Sequence[Task]) -> None:
+        """Add the hashes of one-time tokens to the store."""
+        for each in self.served:
+            if self.admission_hashes is not None and isinstance(each.admission, OneTimeTokens):
+                self.store.add_admissions(each.task.id, read_hashes(self.admission_hashes, name="admission_hashes"))
 
     def close(self) -> None:
-        """End the sessions, close the connections to servers upstream, and the store if it belongs to the settings."""
+        """End the sessions, and close connections and store."""
         self.sessions.close()
-        upstreams = None if self.options is None else self.options.upstreams
-        close_connections(upstreams, [each.upstream for each in self.served])
-        if self.owns_store:
-            self.store.close()
+        super().close()
 
 
 def _is_held(task: Task, held: Mapping[str, KeyPair]) -> bool:
@@ -318,8 +272,3 @@ def _admission(task: Task, secret: Path | None, *, added: bool) -> Admission:
     if secret is None and not added:
         raise ParameterError("admission_secret is missing: the task accepts reports only with a secret")
     return SharedSecret(Accepted(() if secret is None else (hash_of(read_word(secret)),)), until_own=added)
-
-
-def _before(task: Task, position: int, address: str | None) -> str:
-    """The address of the shuffler before this one."""
-    return address or task.shufflers[position - 1].address

@@ -1,4 +1,4 @@
-"""The tasks of a shuffler while it runs: whose reports it accepts, and the background work on each."""
+"""The tasks of a shuffler while it runs: whose reports it accepts, the background work on each, and its status."""
 
 from __future__ import annotations
 
@@ -8,19 +8,21 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
+from prometheus_client.core import Metric
+
 from shuffledp.collect.reasons import Reason, Refused
 from shuffledp.collect.server.auth import Accepted
 from shuffledp.collect.server.background import Work
-from shuffledp.collect.server.events import Event
 from shuffledp.collect.server.http import MOST_IN_FLIGHT, InFlight, most_in_flight
-from shuffledp.collect.server.observability import log
-from shuffledp.collect.server.pull import BatchSource
-from shuffledp.collect.server.registry import NoAnswerError, Registry
+from shuffledp.collect.server.observability import Event, log
+from shuffledp.collect.server.operation import counter, gauge, problem_family, process, refusals, replay_problem
+from shuffledp.collect.server.registry import Host, NoAnswerError, Registry
 from shuffledp.collect.server.settings import stored_tasks, warn_of_shared_keys
+from shuffledp.collect.server.upstream import Upstream
 from shuffledp.collect.shuffler.ingest import GroupCommit, Ingestion, SharedSecret
 from shuffledp.collect.shuffler.settings import Served, Settings
 from shuffledp.collect.shuffler.worker import BatchCloser, BatchMixer, expire
-from shuffledp.collect.store import ReportStore
+from shuffledp.collect.store import ReportStore, Standing
 from shuffledp.collect.task import Phase, Series, Task
 from shuffledp.collect.task.series import tasks_of
 from shuffledp.errors import DataError, ParameterError
@@ -37,29 +39,22 @@ MOST_SECRETS = 10
 """Hashes of shared secrets of a task: a new one can be given out before the old one ends with the task."""
 
 
-class ServedTasks:
-    """The tasks of one process; see `Registry`.
+class ServedTasks(Host[Served]):
+    """The tasks of one process.
 
-    `served`, `first` (those of which this is the first shuffler), `ingestion` and `work_on` are by the name of the
-    task.
+    `served`, `first` (those of which this is the first shuffler) and `ingestion` are by the name of the task.
     """
 
+    work_on: dict[str, BatchCloser | BatchMixer]
+    _store: ReportStore
+
     def __init__(self, settings: Settings, commits: GroupCommit) -> None:
-        self._settings, self._store, self._commits = settings, settings.store, commits
+        self._settings, self._commits = settings, commits
         self.served: Mapping[str, Served] = {}
         self.first: Mapping[str, Task] = {}
         self.ingestion: dict[str, Ingestion] = {}
-        self.work_on: dict[str, BatchCloser | BatchMixer] = {}
-        """The work of this process; the work on a round of a series begins when it opens."""
         self.in_flight = InFlight(MOST_IN_FLIGHT)
-        self.registry: Registry[Served] = Registry(
-            settings.store.files,
-            self,
-            settings.served,
-            asked=[*settings.series, *settings.unserved],
-            every=settings.every,
-            clock=settings.clock,
-        )
+        super().__init__(settings, settings.served)
 
     def open(
         self, asked: Task | Series, others: Sequence[Served], *, new: bool, is_over: Callable[[Task], bool]
@@ -70,16 +65,12 @@ class ServedTasks:
         earlier = stored_tasks(self._store.files) if new else ()
         found = self._settings.options.served(tasks_of(asked), others, earlier=earlier, added=True, is_over=is_over)
         if new:
-            warn_of_shared_keys((each.task, each.key) for each in (*others, *found))
+            warn_of_shared_keys([*others, *found])
         return found
 
-    def task_of(self, item: Served) -> Task:
-        """The task."""
-        return item.task
-
     def prepare(self, items: Sequence[Served]) -> None:
-        """Register tasks in the store."""
-        self._store.prepare(*(item.task for item in items))
+        """Register tasks in the store, and warn of those without tokens."""
+        super().prepare(items)
         for item in items:
             if self._settings.background and no_tokens(item, self._store):
                 log(Event.TOKENS_SPENT, level=logging.WARNING, task=item.task.id)
@@ -103,7 +94,8 @@ class ServedTasks:
         return name in self.registry.closed_early
 
     def changed(self, registry: Registry[Served]) -> None:
-        """Accept reports of the tasks that are served now; forget the work on those that were removed."""
+        """Accept reports of the tasks that are served now."""
+        super().changed(registry)
         first = {name: served for name, served in registry.items.items() if served.position == 0}
         for name in self.ingestion.keys() - first.keys():
             del self.ingestion[name]
@@ -113,8 +105,6 @@ class ServedTasks:
                     served.task, served.key, served.admission, self._commits, clock=self._settings.clock
                 )
             self.ingestion[name].closed_early = name in registry.closed_early
-        for name in self.work_on.keys() - registry.items.keys():
-            del self.work_on[name]
         longest = max((served.task.longest_report for served in registry.items.values()), default=0)
         self.in_flight.most = most_in_flight(longest)
         self.first = {name: served.task for name, served in first.items()}
@@ -144,10 +134,7 @@ class ServedTasks:
             expire(task, self._store)
 
     def unfinished(self, task: Task, *, ask_others: bool) -> str | None:
-        """What a closed task still waits for.
-
-        The previous shuffler is asked first: what it no longer has is in the store here by then.
-        """
+        """What a closed task still waits for."""
         served = self.served.get(task.name)
         if served is None:  # without the key this machine serves no batch; another machine may, or this one later
             if self._store.is_unexpired(task.id):
@@ -172,7 +159,7 @@ class ServedTasks:
             self._store.discard(task.id)
 
     def counters(self, task: Task) -> Mapping[str, Any]:
-        """Public counters, as in the status."""
+        """Public counters of a task."""
         standing = self._store.standing(task.id)
         return {
             "waiting": standing.waiting,
@@ -208,7 +195,7 @@ def _not_fetched(batches: int) -> str:
     return f"The next server has not fetched {counted(batches, 'batch', things='batches')} yet."
 
 
-def _waits_upstream(upstream: BatchSource, task: Task) -> str | None:
+def _waits_upstream(upstream: Upstream, task: Task) -> str | None:
     """A sentence if the shuffler before this one has batches, or may get some."""
     try:
         left = upstream.left(task)
@@ -226,3 +213,81 @@ def no_tokens(served: Served, store: ReportStore) -> bool:
     if isinstance(served.admission, SharedSecret) and served.admission.secret.hashes:
         return False
     return not store.has_unspent(served.task.id)
+
+
+_NO_TOKENS = "No unspent one-time token is left, so no report can be admitted: add hashes of new tokens."
+_NO_SECRET = "The shared secret is not known, so no report can be admitted: add its hash."
+
+
+def problems_of(served: Served, standing: Standing, store: ReportStore) -> list[str]:
+    """Public sentences about what the store says of a task."""
+    found = replay_problem(standing.refused)
+    if short := standing.refused.get(Reason.TOO_FEW_MESSAGES.value, 0):
+        found.append(
+            f"{counted(short, 'batch', things='batches')} had too few messages, so the noise is incomplete: not "
+            "forwarded. Ask the operators of the shufflers before this one."
+        )
+    if standing.short_by is None and no_tokens(served, store):
+        found.append(_NO_TOKENS if served.task.admission == "tokens" else _NO_SECRET)
+    return found
+
+
+def status_of(served: Served, standing: Standing, problems: Sequence[str], *, closed: bool = False) -> dict[str, Any]:
+    """The public status of a task; `short_by` is null until the task is closed."""
+    return {
+        "task": served.task.name,
+        "position": served.position,
+        "users": served.task.users,
+        "waiting": standing.waiting,
+        "batches": standing.batches,
+        "batches_acknowledged": standing.acknowledged,
+        "closed": closed,
+        "short_by": standing.short_by,
+        "refused": dict(standing.refused),
+        "problems": list(problems),
+    }
+
+
+def families(
+    standings: Mapping[str, Standing],
+    problems: Mapping[str, Sequence[str]],
+    positions: Mapping[str, int],
+    spent: Mapping[str, bool],
+    *,
+    of_no_task: int,
+) -> list[Metric]:
+    """The metrics, read from the store, so that every process of a server gives the same values.
+
+    `spent` says of each task whether it needs one-time tokens and has none left.
+
+    The number of messages is not among them. Polled after every report, it would reveal the number of messages of each
+    report, and so more about the noise than the guarantee allows. For the same reason free disk space is rounded: the
+    length of a report depends on its number of messages. The number of reports says when one arrives, as the network
+    does, and not whose it is.
+    """
+
+    def each(name: str) -> dict[str, float]:
+        return {task: getattr(standing, name) for task, standing in standings.items()}
+
+    short_by = {task: each.short_by for task, each in standings.items() if each.short_by is not None}
+    refused = {task: standing.refused for task, standing in standings.items()}
+    unknown = counter(
+        "shuffledp_requests_for_unknown_tasks",
+        "Requests for unknown tasks, by process.",
+        {process(): of_no_task},
+        "process",
+    )
+    return [
+        gauge("shuffledp_position", "Place of this shuffler in the chain, from 0.", positions),
+        counter("shuffledp_reports", "Reports stored.", each("reports")),
+        gauge("shuffledp_reports_waiting", "Reports that are not in a batch yet.", each("waiting")),
+        counter("shuffledp_batches", "Batches closed.", each("batches")),
+        gauge("shuffledp_batches_to_be_mixed", "Batches closed but not mixed yet.", each("closing")),
+        gauge("shuffledp_batches_ready", "Batches waiting for the next server.", each("ready")),
+        counter("shuffledp_batches_acknowledged", "Batches the next server has.", each("acknowledged")),
+        gauge("shuffledp_short_by", "Reports missing from the last batch of a closed task.", short_by),
+        refusals("shuffledp_refused", "Refusals, by reason.", refused),
+        unknown,
+        gauge("shuffledp_tokens_spent", "1 if no unspent one-time token is left.", spent),
+        problem_family(problems),
+    ]

@@ -22,11 +22,9 @@ import numpy as np
 
 from shuffledp.collect.crypto.batch import Onions, Opener, Screened, chosen, mix, screen, spooled
 from shuffledp.collect.reasons import Reason
-from shuffledp.collect.server.background import LONGEST_PAUSE, until
-from shuffledp.collect.server.events import Event
-from shuffledp.collect.server.observability import log
-from shuffledp.collect.server.pull import BatchPuller, BatchSource
-from shuffledp.collect.server.task_health import TaskHealth
+from shuffledp.collect.server.background import LONGEST_PAUSE, TaskHealth, until
+from shuffledp.collect.server.observability import Event, log
+from shuffledp.collect.server.upstream import BatchPuller, Upstream
 from shuffledp.collect.shuffler.settings import Served
 from shuffledp.collect.store import ReportStore
 from shuffledp.collect.task import Phase, Task
@@ -119,14 +117,13 @@ class BatchMixer:
 
     Onions that were in an earlier batch are dropped. Otherwise a first shuffler that works with the analyzer could put
     one person into two batches, and what both forwarded batches have in common would be that person. A batch with too
-    few messages is refused permanently: it is acknowledged, and only the refusal is stored. Its onions are not
-    remembered: nothing of them was forwarded.
+    few messages is refused permanently, and its onions are not remembered: nothing of them was forwarded.
     """
 
     def __init__(
         self,
         served: Served,
-        upstream: BatchSource,
+        upstream: Upstream,
         store: ReportStore,
         *,
         processes: int | None,
@@ -139,7 +136,7 @@ class BatchMixer:
         self._puller = BatchPuller(
             served.task,
             upstream,
-            store,
+            store.has_batch,
             self._process,
             position=served.position,
             health=self.health,

@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from urllib.parse import unquote
 
-from shuffledp.collect.store.administered import AdministeredFiles, FileState
-from shuffledp.collect.store.database import Database, Fault, StoreError, fault_of
+from shuffledp.collect.store.base import AdministeredFiles, FileState, Store
+from shuffledp.collect.store.database import Database, StoreError
 from shuffledp.collect.store.reports import ReportStore
 from shuffledp.collect.store.schema import (
     REPORTS,
@@ -64,7 +64,6 @@ __all__ = [
     "AdministeredFiles",
     "Arrival",
     "CountedBatch",
-    "Fault",
     "FileState",
     "KeptRelease",
     "KeptTally",
@@ -73,10 +72,10 @@ __all__ = [
     "ReadyBatch",
     "ReportStore",
     "Standing",
+    "Store",
     "StoreError",
     "TallyStanding",
     "TallyStore",
-    "fault_of",
     "open_report_store",
     "open_tally_store",
     "store_file",

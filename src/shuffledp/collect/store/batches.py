@@ -2,11 +2,10 @@
 
 A batch is *closed* when its reports are chosen, *mixed* when its onions are stored in their new order, and
 *acknowledged* when the next server has it. Each step is one transaction; afterwards the rows that are no longer needed
-are deleted in small transactions. Every method is idempotent: after a failure or a kill, the next call continues.
+are deleted in small ones. Every method is idempotent: after a failure or a kill, the next call continues.
 
 Mixed bytes are written piece by piece as a draft, so that reports can be added meanwhile. One transaction then makes
-the draft the batch. If two processes mix the same batch, the first draft wins. It is read as often as the next server
-asks, until it is acknowledged.
+the draft the batch. If two processes mix the same batch, the first draft wins.
 """
 
 from __future__ import annotations
@@ -14,13 +13,10 @@ from __future__ import annotations
 import secrets
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
-from types import TracebackType
-from typing import Self
 
 from shuffledp.collect.crypto.batch import in_blocks
-from shuffledp.collect.store.administered import AdministeredFiles
+from shuffledp.collect.store.base import Fingerprints, Store
 from shuffledp.collect.store.database import ConflictError, Database, Transaction
-from shuffledp.collect.store.fingerprints import Fingerprints, Memories
 from shuffledp.collect.store.schema import ReadyBatch
 from shuffledp.errors import DataError, ParameterError
 
@@ -30,6 +26,8 @@ CLOSED, MIXED, ACKNOWLEDGED, DROPPED, REFUSED = "closed", "mixed", "acknowledged
 A dropped batch holds the reports that were in no batch when the task expired, until they are deleted. Of a refused one,
 which is never forwarded, only the id is stored.
 """
+
+_COLUMNS = ("batch_id", "task", "state", "people", "number", "pieces", "tidy")
 
 BATCH_ID_BYTES = 16
 
@@ -50,20 +48,15 @@ _MOST_DRAFTS = 3
 """Drafts of one batch above which some must be abandoned: rarely do that many processes mix the same batch."""
 
 
-class BatchStore:
-    """Batches in a database with the tables of a shuffler; safe for several threads and processes at once."""
+class BatchStore(Store):
+    """Batches in a database with the tables of a shuffler."""
 
     def __init__(self, database: Database) -> None:
-        self._database, self.memories, self.files = database, Memories(database), AdministeredFiles(database)
+        super().__init__(database)
         self._tasks: dict[bytes, int] = {}
 
-    def waiting(self, task_id: bytes) -> int:
-        """Return the number of reports in no batch."""
-        with self._database.reading() as transaction:
-            return self._waiting(transaction, self._task(task_id))
-
     def close_batch(self, task_id: bytes, users: int) -> bytes | None:
-        """Form a batch of exactly `users` reports and return its random id; None if fewer wait."""
+        """Form a batch of exactly `users` reports, chosen at random; return its random id, or None if fewer wait."""
         task = self._task(task_id)
         with self._database.reading() as transaction:
             self._check_users(transaction, task, users)
@@ -73,13 +66,12 @@ class BatchStore:
             return self._close(transaction, task, users)
 
     def closing(self, task_id: bytes) -> list[bytes]:
-        """Return the batches that are closed and not yet mixed, in no particular order."""
+        """Return the batches that are closed and not yet mixed."""
         return [batch_id for batch_id, _ in self._in_state(task_id, CLOSED)]
 
     def onions(self, batch_id: bytes) -> Iterator[bytes]:
         """Iterate over the onions of a closed batch, in random order, in blocks of about 1 MB and whole reports."""
-        with self._database.reading() as transaction:
-            found = transaction.rows("SELECT people FROM batches WHERE batch_id = ? AND state = ?", batch_id, CLOSED)
+        found = self._rows("SELECT people FROM batches WHERE batch_id = ? AND state = ?", batch_id, CLOSED)
         if not found:
             raise DataError("there is no such batch that waits to be mixed: another process may have mixed it")
         return self._onions(batch_id, people=found[0][0])
@@ -94,11 +86,10 @@ class BatchStore:
         *,
         fingerprints: Fingerprints | None = None,
     ) -> None:
-        """Store the `number` mixed onions of a batch and delete the onions of its reports.
+        """Store the `number` mixed onions of a batch, and delete the onions of its reports.
 
-        The batch was closed here, or comes from the shuffler before this one; then `fingerprints` are those of its
-        ciphertexts, which are remembered. Idempotent: a batch that is stored stays as it is, and `refused` is counted
-        once.
+        Of a batch from the shuffler before this one, the `fingerprints` of its ciphertexts are remembered. Idempotent:
+        a batch that is stored stays as it is, and `refused` is counted once.
         """
         task = self._task(task_id)
         memory = None if fingerprints is None else self.memories.of(task_id)
@@ -113,38 +104,32 @@ class BatchStore:
         self._tidy(batch_id)
 
     def refuse_batch(self, task_id: bytes, batch_id: bytes, reasons: Mapping[str, int]) -> bool:
-        """Record that a batch of the shuffler before this one is not forwarded, and count why; idempotent.
+        """Record that a batch of the shuffler before this one is not forwarded, and count why.
 
         Return False and change nothing if the batch is stored or refused already.
         """
         task = self._task(task_id)
-        columns = ("batch_id", "task", "state", "people", "number", "pieces", "tidy")
         with self._database.writing() as transaction:
-            refused = transaction.insert("batches", columns, [(batch_id, task, REFUSED, 0, 0, 0, 0)]) > 0
+            refused = transaction.insert("batches", _COLUMNS, [(batch_id, task, REFUSED, 0, 0, 0, 0)]) > 0
             if refused:
                 self._count_refusals(transaction, task, reasons)
         self._tidy(batch_id)
         return refused
 
     def ready(self, task_id: bytes) -> list[ReadyBatch]:
-        """Return the batches that are mixed and not acknowledged, in no particular order."""
+        """Return the batches that are mixed and not acknowledged."""
         return [ReadyBatch(batch_id=batch_id, number=number) for batch_id, number in self._in_state(task_id, MIXED)]
 
     def has_batch(self, batch_id: bytes, task_id: bytes | None = None) -> bool:
         """Whether a batch (of this task) was ever mixed or refused, including acknowledged ones."""
-        with self._database.reading() as transaction:
-            rows = transaction.rows("SELECT task, state FROM batches WHERE batch_id = ?", batch_id)
         return any(
             state in (MIXED, ACKNOWLEDGED, REFUSED) and (task_id is None or task == self._task(task_id))
-            for task, state in rows
+            for task, state in self._rows("SELECT task, state FROM batches WHERE batch_id = ?", batch_id)
         )
 
     def mixed(self, batch_id: bytes) -> Iterator[bytes]:
         """Iterate over the bytes of a mixed batch, the same every time, in blocks of 1 MB cut anywhere."""
-        with self._database.reading() as transaction:
-            found = transaction.rows(
-                "SELECT draft, pieces FROM batches WHERE batch_id = ? AND state = ?", batch_id, MIXED
-            )
+        found = self._rows("SELECT draft, pieces FROM batches WHERE batch_id = ? AND state = ?", batch_id, MIXED)
         if not found:
             raise DataError("there is no such batch to forward: it is not mixed yet, or was acknowledged")
         return self._pieces(*found[0])
@@ -163,25 +148,23 @@ class BatchStore:
 
     def unacknowledged(self, task_id: bytes) -> int:
         """Return the number of batches that the next server does not have; 0 for a task that was never prepared."""
-        with self._database.reading() as transaction:
-            ((number,),) = transaction.rows(
-                "SELECT COUNT(*) FROM batches JOIN tasks ON tasks.task = batches.task "
-                "WHERE tasks.task_id = ? AND batches.state IN (?, ?)",
-                *(task_id, CLOSED, MIXED),
-            )
+        ((number,),) = self._rows(
+            "SELECT COUNT(*) FROM batches JOIN tasks ON tasks.task = batches.task "
+            "WHERE tasks.task_id = ? AND batches.state IN (?, ?)",
+            *(task_id, CLOSED, MIXED),
+        )
         return int(number)
 
     def discard(self, task_id: bytes) -> None:
-        """Delete the batches that the next server does not have, except their ids; idempotent."""
-        with self._database.reading() as transaction:
-            left = transaction.rows(
-                "SELECT batch_id FROM batches JOIN tasks ON tasks.task = batches.task "
-                "WHERE tasks.task_id = ? AND (batches.state IN (?, ?) OR batches.tidy = 0) ORDER BY batch_id",
-                *(task_id, CLOSED, MIXED),
-            )
+        """Delete the batches that the next server does not have, except their ids."""
+        left = self._rows(
+            "SELECT batch_id FROM batches JOIN tasks ON tasks.task = batches.task "
+            "WHERE tasks.task_id = ? AND (batches.state IN (?, ?) OR batches.tidy = 0) ORDER BY batch_id",
+            *(task_id, CLOSED, MIXED),
+        )
         for (batch_id,) in left:
             with self._database.writing() as transaction:
-                transaction.lock(f"drafts {batch_id.hex()}")  # no process stores it as mixed at this moment
+                _lock_drafts(transaction, batch_id)  # no process stores it as mixed at this moment
                 transaction.run(
                     "UPDATE batches SET state = ?, tidy = 0 WHERE batch_id = ? AND state IN (?, ?)",
                     *(REFUSED, batch_id, CLOSED, MIXED),
@@ -193,30 +176,12 @@ class BatchStore:
         with self._database.writing() as transaction:
             self._count_refusals(transaction, self._task(task_id), reasons)
 
-    @property
-    def database(self) -> Database:
-        """The database, for checks of its health."""
-        return self._database
-
-    def close(self) -> None:
-        """Close the connections; the store cannot be used afterwards."""
-        self._database.close()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
-
     # tasks and counters -------------------------------------------------------------------------------------------
 
     def _task(self, task_id: bytes) -> int:
         """The short number of a task in the tables, which never changes."""
         if task_id not in self._tasks:
-            with self._database.reading() as transaction:
-                rows = transaction.rows("SELECT task FROM tasks WHERE task_id = ?", task_id)
+            rows = self._rows("SELECT task FROM tasks WHERE task_id = ?", task_id)
             if not rows:
                 raise ParameterError("task_id must be of a task in this store: call prepare(task) first")
             self._tasks[task_id] = rows[0][0]
@@ -235,7 +200,6 @@ class BatchStore:
 
     @staticmethod
     def _count(transaction: Transaction, task: int, *, waiting: int, reports: int = 0, messages: int = 0) -> None:
-        """Add to the counters of a task, which are the sums over its rows."""
         transaction.run(
             "INSERT INTO counts (task, shard, waiting, reports, messages) VALUES (?, ?, ?, ?, ?) "
             "ON CONFLICT (task, shard) DO UPDATE SET waiting = counts.waiting + excluded.waiting, "
@@ -258,17 +222,14 @@ class BatchStore:
         return str(found[0][0]) if found else None
 
     def _in_state(self, task_id: bytes, state: str) -> list[tuple[bytes, int]]:
-        task = self._task(task_id)
-        with self._database.reading() as transaction:
-            rows = transaction.rows(
-                "SELECT batch_id, number FROM batches WHERE task = ? AND state = ? ORDER BY batch_id", task, state
-            )
-        return [(batch_id, number) for batch_id, number in rows]
+        return self._rows(
+            "SELECT batch_id, number FROM batches WHERE task = ? AND state = ? ORDER BY batch_id",
+            *(self._task(task_id), state),
+        )
 
     # closing ------------------------------------------------------------------------------------------------------
 
     def _close(self, transaction: Transaction, task: int, users: int, *, state: str = CLOSED) -> bytes | None:
-        """Form a batch of exactly `users` reports, chosen at random by their places; None if fewer wait."""
         transaction.lock(f"batches {task}")
         if self._waiting(transaction, task) < users:
             return None
@@ -284,26 +245,24 @@ class BatchStore:
         if not chosen == moved == users:
             raise DataError("the counters of the store do not match its reports: it is damaged; make new tasks")
         self._count(transaction, task, waiting=-users)
-        columns = ("batch_id", "task", "state", "people", "number", "pieces", "tidy")
-        transaction.insert("batches", columns, [(batch_id, task, state, users, 0, 0, 0)])
+        transaction.insert("batches", _COLUMNS, [(batch_id, task, state, users, 0, 0, 0)])
         return batch_id
 
     def _onions(self, batch_id: bytes, *, people: int) -> Iterator[bytes]:
         """Read each block in its own transaction, so that a reader blocks no writer; check the total at the end."""
         place, reports = -1, _FIRST_REPORTS
-        while places := self._places(batch_id, after=place, most=reports):
+        while True:
             with self._database.reading() as transaction:
+                places = self._members(transaction, batch_id, after=place, most=reports)
                 rows = transaction.rows_among("SELECT onions FROM onions WHERE place {keys}", places)
+            if not places:
+                break
             place, people = places[-1], people - len(rows)
             block = b"".join(content for (content,) in rows)
             reports = max(1, min(2 * reports, reports * BLOCK // max(1, len(block))))
             yield block
         if people:
             raise DataError("a batch was mixed by another process while it was read: use the batch of that process")
-
-    def _places(self, batch_id: bytes, *, after: int, most: int) -> list[int]:
-        with self._database.reading() as transaction:
-            return self._members(transaction, batch_id, after=after, most=most)
 
     @staticmethod
     def _members(transaction: Transaction, batch_id: bytes, *, after: int, most: int) -> list[int]:
@@ -319,14 +278,14 @@ class BatchStore:
         draft, pieces = secrets.token_bytes(BATCH_ID_BYTES), 0
         self._delete_abandoned_drafts(batch_id)
         with self._database.writing() as transaction:
-            transaction.lock(f"drafts {batch_id.hex()}")
+            _lock_drafts(transaction, batch_id)
             if self._state(transaction, batch_id) not in (None, CLOSED):
                 return None
             transaction.insert("drafts", ("batch_id", "draft"), [(batch_id, draft)])
         try:
             for piece in in_blocks(blocks, BLOCK):
                 with self._database.writing() as transaction:
-                    transaction.lock(f"drafts {batch_id.hex()}")
+                    _lock_drafts(transaction, batch_id)
                     if not self._has_draft(transaction, batch_id, draft):
                         break  # another process has stored the batch and deleted the other drafts
                     transaction.insert("pieces", ("draft", "piece", "bytes"), [(draft, pieces, piece)])
@@ -341,7 +300,7 @@ class BatchStore:
         self, transaction: Transaction, task: int, batch_id: bytes, *, draft: bytes, pieces: int, number: int
     ) -> bool:
         """Make a draft the batch, unless the batch is stored; return whether it did."""
-        transaction.lock(f"drafts {batch_id.hex()}")
+        _lock_drafts(transaction, batch_id)
         state = self._state(transaction, batch_id)
         if state not in (None, CLOSED):
             return False
@@ -349,8 +308,8 @@ class BatchStore:
         if written != pieces or not self._has_draft(transaction, batch_id, draft):
             raise ConflictError("a mixed batch was deleted while it was written: mix it again")
         if state is None:  # from the shuffler before this one
-            columns = ("batch_id", "task", "state", "people", "number", "draft", "pieces", "tidy")
-            transaction.insert("batches", columns, [(batch_id, task, MIXED, 0, number, draft, pieces, 0)])
+            row = (batch_id, task, MIXED, 0, number, pieces, 0, draft)
+            transaction.insert("batches", (*_COLUMNS, "draft"), [row])
         else:
             transaction.run(
                 "UPDATE batches SET state = ?, number = ?, draft = ?, pieces = ? WHERE batch_id = ?",
@@ -364,8 +323,7 @@ class BatchStore:
 
     def _pieces(self, draft: bytes, pieces: int) -> Iterator[bytes]:
         for piece in range(pieces):
-            with self._database.reading() as transaction:
-                found = transaction.rows("SELECT bytes FROM pieces WHERE draft = ? AND piece = ?", draft, piece)
+            found = self._rows("SELECT bytes FROM pieces WHERE draft = ? AND piece = ?", draft, piece)
             if not found:
                 raise DataError("a batch was acknowledged while it was read: the bytes read are incomplete")
             yield bytes(found[0][0])
@@ -383,7 +341,6 @@ class BatchStore:
             self._tidy(batch_id)
 
     def _tidy(self, batch_id: bytes) -> None:
-        """Delete the rows that a batch no longer needs, also from the disk."""
         place: int | None = -1
         while place is not None:
             place = self._delete_reports(batch_id, after=place)
@@ -396,28 +353,22 @@ class BatchStore:
         done = False
         while not done:
             with self._database.writing() as transaction:
-                transaction.lock(f"drafts {batch_id.hex()}")
+                _lock_drafts(transaction, batch_id)
                 kept = transaction.rows("SELECT 1 FROM batches WHERE batch_id = ? AND draft = ?", batch_id, draft)
                 done = bool(kept) or self._delete_pieces(transaction, batch_id, draft)
 
     def _delete_abandoned_drafts(self, batch_id: bytes) -> None:
-        """Delete all drafts of a batch if there are many, which killed processes have left.
-
-        One or two may belong to running processes, which would have to start again.
-        """
-        with self._database.reading() as transaction:
-            drafts = transaction.rows("SELECT draft FROM drafts WHERE batch_id = ?", batch_id)
+        """Delete all drafts of a batch if there are many: one or two may belong to running processes."""
+        drafts = self._rows("SELECT draft FROM drafts WHERE batch_id = ?", batch_id)
         if len(drafts) >= _MOST_DRAFTS:
             for (draft,) in drafts:
                 self._delete_draft(batch_id, draft)
 
     def _delete_reports(self, batch_id: bytes, *, after: int) -> int | None:
-        """Delete some of a batch's reports; return their last place, or None if there were no more.
-
-        In the order of places, so that PostgreSQL need not skip rows that were deleted before.
-        """
+        """Delete some of a batch's reports; return their last place, or None if there were no more."""
+        # in the order of places, so that PostgreSQL need not skip rows that were deleted before
         with self._database.writing() as transaction:
-            transaction.lock(f"drafts {batch_id.hex()}")
+            _lock_drafts(transaction, batch_id)
             if self._untidy(transaction, batch_id) is None:
                 return None
             places = self._members(transaction, batch_id, after=after, most=_REPORTS)
@@ -426,12 +377,9 @@ class BatchStore:
         return places[-1] if places else None
 
     def _delete_drafts(self, batch_id: bytes) -> bool:
-        """Delete some of the drafts that a batch does not need, or mark it as tidy; return whether it is finished.
-
-        A mixed batch needs its own draft until it is acknowledged.
-        """
+        """Delete some of the drafts that a batch does not need, or mark it as tidy; return whether it is finished."""
         with self._database.writing() as transaction:
-            transaction.lock(f"drafts {batch_id.hex()}")
+            _lock_drafts(transaction, batch_id)
             found = self._untidy(transaction, batch_id)
             if found is None:
                 return True
@@ -465,3 +413,7 @@ class BatchStore:
             return False
         transaction.run("DELETE FROM drafts WHERE batch_id = ? AND draft = ?", batch_id, draft)
         return True
+
+
+def _lock_drafts(transaction: Transaction, batch_id: bytes) -> None:
+    transaction.lock(f"drafts {batch_id.hex()}")

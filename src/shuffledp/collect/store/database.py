@@ -8,12 +8,14 @@ from __future__ import annotations
 
 import os
 import threading
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from enum import StrEnum
 from pathlib import Path
 from typing import Any, Generic, Protocol, TypeVar
 
+from shuffledp.collect.store.schema import Schema
 from shuffledp.errors import DataError, ParameterError
 
 Value = bytes | int | str | None
@@ -91,56 +93,67 @@ class Transaction(Protocol):
         """Hold a named lock until the transaction ends; shared locks exclude only exclusive ones."""
 
 
-class Database(Protocol):
+class Database(ABC):
     """A database with the tables of one schema, for many threads and processes at once."""
 
+    _pool: Pool[Any]
+    _notice: Callable[[StoreError], None] | None = None
+
+    def __init__(self, schema: Schema, patience: float) -> None:
+        self._schema, self._patience = schema, patience
+
+    @abstractmethod
     def writing(self) -> AbstractContextManager[Transaction]:
         """Run one transaction: durable when the block ends, undone if the block fails."""
 
+    @abstractmethod
     def reading(self) -> AbstractContextManager[Transaction]:
-        """Run queries on one consistent snapshot."""
+        """Run queries on one consistent snapshot, while others may write."""
 
+    @abstractmethod
     def forget(self, *tables: str) -> None:
         """Remove rows deleted from these tables from the disk too, as far as the database can."""
 
+    @abstractmethod
     def check_usable(self) -> None:
         """Raise an error if writing is bound to fail, as far as that can be seen without a commit.
 
         Commits at known times would be a clock beside the reports in the log of the database.
         """
 
+    @abstractmethod
     def check_writable(self) -> None:
         """Commit a change that changes nothing; raise an error if that is impossible."""
-
-    def watch(self, failed: Callable[[StoreError], None]) -> None:
-        """Call this with every later failure, whatever was read or written."""
-
-    @property
-    def version(self) -> int:
-        """The version of the tables."""
-
-    @property
-    def file(self) -> Path | None:
-        """The file of the database; None if it is elsewhere."""
-
-    def close(self) -> None:
-        """Close all connections."""
-
-
-class Watched:
-    """A database whose failures are noticed in one place."""
-
-    _notice: Callable[[StoreError], None] | None = None
 
     def watch(self, failed: Callable[[StoreError], None]) -> None:
         """Call this with every later failure, whatever was read or written."""
         self._notice = failed
 
     def _noticed(self, error: StoreError) -> StoreError:
-        """Tell of an error that is about to be raised."""
         if self._notice is not None:
             self._notice(error)
         return error
+
+    def _check_version(self, version: int, store: str, *, other: str) -> None:
+        if not 1 <= version <= self._schema.version:
+            raise DataError(
+                f"the store {store} was made by another version of shuffledp (format {version}; this one knows "
+                f"{self._schema.version}): use that version until its tasks are closed, or give another {other}"
+            )
+
+    @property
+    def version(self) -> int:
+        """The version of the tables, which opening the store has brought up to date."""
+        return self._schema.version
+
+    @property
+    def file(self) -> Path | None:
+        """The file of the database; None if it is elsewhere."""
+        return None
+
+    def close(self) -> None:
+        """Close all connections, those in use when their transaction ends."""
+        self._pool.close()
 
 
 class Pool(Generic[Connection]):

@@ -8,19 +8,19 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, suppress
 from typing import Any
 
 from shuffledp.collect.store.database import (
     PATIENCE,
     ConflictError,
+    Database,
     Fault,
     Pool,
     Row,
     StoreError,
     Transaction,
     Value,
-    Watched,
 )
 from shuffledp.collect.store.schema import Schema
 from shuffledp.errors import DataError, MissingExtraError, ParameterError
@@ -39,16 +39,13 @@ _READ_ONLY = "25006"  # read_only_sql_transaction
 _LOCKED = "55P03"  # lock_not_available
 _TYPES = {bytes: "bytea", int: "bigint", str: "text", type(None): "text"}
 
-_CHANGE = "BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE"
-_READ = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"
 
-
-class PostgresDatabase(Watched):
+class PostgresDatabase(Database):
     """The database at a postgresql:// address; missing tables are created."""
 
     def __init__(self, url: str, schema: Schema, *, patience: float = PATIENCE) -> None:
-        self._url, self._schema, self._patience = url, schema, patience
-        self._shown = _without_secrets(url)
+        super().__init__(schema, patience)
+        self._url, self._shown = url, _without_secrets(url)
         self._pool = Pool(self._connected, psycopg.Connection.close, lost=(psycopg.OperationalError,))
         try:
             self._make()
@@ -56,17 +53,13 @@ class PostgresDatabase(Watched):
             self.close()
             raise
 
-    @contextmanager
-    def writing(self) -> Iterator[Transaction]:
+    def writing(self) -> AbstractContextManager[Transaction]:
         """Run one transaction, in which every statement sees what was committed before it."""
-        with self._transaction(_CHANGE) as transaction:
-            yield transaction
+        return self._transaction("BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE")
 
-    @contextmanager
-    def reading(self) -> Iterator[Transaction]:
+    def reading(self) -> AbstractContextManager[Transaction]:
         """Run queries on one snapshot, while others may write."""
-        with self._transaction(_READ) as transaction:
-            yield transaction
+        return self._transaction("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
 
     def forget(self, *tables: str) -> None:
         """Vacuum deleted rows that no transaction uses; PostgreSQL does the others later."""
@@ -82,19 +75,6 @@ class PostgresDatabase(Watched):
         """Commit the row with the version, unchanged."""
         with self.writing() as transaction:
             transaction.run("UPDATE about SET version = version")
-
-    @property
-    def version(self) -> int:
-        """The version of the tables, which opening the store has brought up to date."""
-        return self._schema.version
-
-    @property
-    def file(self) -> None:
-        """PostgreSQL keeps its files elsewhere."""
-
-    def close(self) -> None:
-        """Close all connections."""
-        self._pool.close()
 
     @contextmanager
     def _transaction(self, begin: str) -> Iterator[Transaction]:
@@ -147,11 +127,7 @@ class PostgresDatabase(Watched):
     def _check_schema(self, kind: str, version: int) -> None:
         if kind != self._schema.kind:
             raise DataError(f"{self._shown} is the store of {kind}, not of {self._schema.kind}: give another database")
-        if not 1 <= version <= self._schema.version:
-            raise DataError(
-                f"the store at {self._shown} was made by another version of shuffledp (format {version}; this one "
-                f"knows {self._schema.version}): use that version until its tasks are closed, or give another database"
-            )
+        self._check_version(version, f"at {self._shown}", other="database")
 
     @contextmanager
     def _explained(self) -> Iterator[None]:

@@ -1,6 +1,6 @@
-"""The store of a shuffler: reports arrive, wait, form batches, and expire with their task.
+"""The store of a shuffler: reports arrive, wait, form batches (`batches`), and expire with their task.
 
-Each report is stored once, however often and in whatever order it arrives. The life of a batch is in `batches`.
+Each report is stored once, however often and in whatever order it arrives.
 """
 
 from __future__ import annotations
@@ -11,7 +11,8 @@ from dataclasses import dataclass, field
 
 from shuffledp.collect.store.batches import ACKNOWLEDGED, CLOSED, DROPPED, MIXED, BatchStore
 from shuffledp.collect.store.database import ConflictError, Transaction
-from shuffledp.collect.store.schema import Arrival, Collected, Outcome, Standing, check_users
+from shuffledp.collect.store.schema import Arrival, Outcome, Standing, check_users
+from shuffledp.collect.task import Task
 from shuffledp.errors import DataError
 
 _ATTEMPTS = 10
@@ -26,10 +27,10 @@ times as many bytes. Equal places are sampled again: for 500 reports once in fou
 
 
 class ReportStore(BatchStore):
-    """Reports and batches of a shuffler; safe for several threads and processes at once."""
+    """Reports and batches of a shuffler."""
 
-    def prepare(self, *tasks: Collected) -> None:
-        """Register tasks in one transaction, and finish the work of a process that was killed; idempotent."""
+    def prepare(self, *tasks: Task) -> None:
+        """Register tasks, and finish the work of a process that was killed."""
         ids = sorted({task.id for task in tasks})
         with self._database.writing() as transaction:
             transaction.lock("tasks")
@@ -60,18 +61,14 @@ class ReportStore(BatchStore):
 
     def has_unspent(self, task_id: bytes) -> bool:
         """Whether a one-time token is left."""
-        with self._database.reading() as transaction:
-            return bool(
-                transaction.rows("SELECT 1 FROM admissions WHERE task = ? AND spent = 0 LIMIT 1", self._task(task_id))
-            )
+        return bool(self._rows("SELECT 1 FROM admissions WHERE task = ? AND spent = 0 LIMIT 1", self._task(task_id)))
 
     def unspent(self, task_id: bytes, *, most: int) -> list[bytes]:
         """Return some unspent hashes: all of a task with a shared secret, which is never spent."""
-        with self._database.reading() as transaction:
-            rows = transaction.rows(
-                "SELECT hash FROM admissions WHERE task = ? AND spent = 0 ORDER BY hash LIMIT ?",
-                *(self._task(task_id), most),
-            )
+        rows = self._rows(
+            "SELECT hash FROM admissions WHERE task = ? AND spent = 0 ORDER BY hash LIMIT ?",
+            *(self._task(task_id), most),
+        )
         return [bytes(key) for (key,) in rows]
 
     def expire(self, task_id: bytes) -> int:
@@ -96,18 +93,17 @@ class ReportStore(BatchStore):
         return int(short_by)
 
     def is_unexpired(self, task_id: bytes) -> bool:
-        """Whether reports of a task were stored, and it has not expired; False for a task that was never prepared."""
-        with self._database.reading() as transaction:
-            return bool(
-                transaction.rows(
-                    "SELECT 1 FROM tasks JOIN counts ON counts.task = tasks.task "
-                    "WHERE tasks.task_id = ? AND tasks.short_by IS NULL AND counts.reports > 0 LIMIT 1",
-                    task_id,
-                )
+        """Whether reports of a task were stored, and it has not expired."""
+        return bool(
+            self._rows(
+                "SELECT 1 FROM tasks JOIN counts ON counts.task = tasks.task "
+                "WHERE tasks.task_id = ? AND tasks.short_by IS NULL AND counts.reports > 0 LIMIT 1",
+                task_id,
             )
+        )
 
     def standing(self, task_id: bytes) -> Standing:
-        """Return all counters of a task, at one moment."""
+        """Return all counters of a task."""
         task = self._task(task_id)
         with self._database.reading() as transaction:
             ((waiting, reports, messages),) = transaction.rows(
@@ -187,7 +183,7 @@ class ReportStore(BatchStore):
 
 
 def _places(number: int) -> list[int]:
-    """Random places of one random region; one call for all their bits, since a call for each costs as much as a row."""
+    # one call for all random bits, since a call for each place costs as much as a row
     region = secrets.randbelow(_REGIONS) * _PLACES
     bits, width = secrets.token_bytes(number * _PLACE_BYTES), _PLACE_BYTES
     return [region + int.from_bytes(bits[at : at + width]) % _PLACES for at in range(0, len(bits), width)]
@@ -195,7 +191,7 @@ def _places(number: int) -> list[int]:
 
 @dataclass(frozen=True)
 class Decision:
-    """The outcomes of arrivals of one task, the arrivals to store, and the tokens that they spend."""
+    """The outcomes of arrivals, the arrivals to store, and the tokens that they spend."""
 
     outcomes: list[Outcome] = field(default_factory=list)
     kept: list[Arrival] = field(default_factory=list)

@@ -2,17 +2,13 @@
 
 The tables of a shuffler are laid out to reveal as little as possible about people:
 
-- No table links onions to a report id. `seen` has ids and digests, so that a report counts once. The onions of a report
-  are stored under a random `place`, which the store chooses.
-- Places also decide which reports form a batch, so a client cannot influence that by choosing its report id.
+- No table links onions to a report id: onions are stored under a random `place`, which the store chooses. Places also
+  decide which reports form a batch, so a client cannot influence that by choosing its report id.
 - Reports of one transaction have places near each other. Nothing else says when a report arrived.
 - No table has a time or an address, and no token is stored beside a report.
 
 A database records which rows were written together: SQLite in its log until it is emptied, PostgreSQL as a transaction
 number in every row.
-
-Both stores have the same two tables of fingerprints, by which a server recognises a ciphertext that it has accepted in
-an earlier batch. A fingerprint is a keyed hash of a ciphertext: it says nothing about a person, a message or a batch.
 """
 
 from __future__ import annotations
@@ -21,26 +17,14 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
-from typing import Protocol
 
 import msgspec
 
+from shuffledp.collect.task import Task
 from shuffledp.errors import DataError
 
 
-class Collected(Protocol):
-    """The part of a task that a store needs."""
-
-    @property
-    def id(self) -> bytes:
-        """SHA-256 of the task's canonical bytes."""
-
-    @property
-    def users(self) -> int:
-        """Reports in a batch."""
-
-
-def check_users(tasks: Iterable[Collected], known: Mapping[bytes, int]) -> None:
+def check_users(tasks: Iterable[Task], known: Mapping[bytes, int]) -> None:
     """Refuse a task whose batches have another size in the store; `known` is by the id of the task."""
     for task in tasks:
         if task.users != (users := known[task.id]):
@@ -50,8 +34,8 @@ def check_users(tasks: Iterable[Collected], known: Mapping[bytes, int]) -> None:
 class Arrival(msgspec.Struct, frozen=True, kw_only=True):
     """A report that a shuffler has opened.
 
-    `digest` tells the same bytes sent again from other bytes with the same id. `admission_hash` is the hash of a
-    one-time token, None where the task needs none.
+    `digest` tells the same bytes sent again from other bytes with the same id. `admission_hash` is that of a one-time
+    token.
     """
 
     task_id: bytes
@@ -112,20 +96,18 @@ class KeptTally:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class KeptRelease:
-    """A release: its number within the task, from 1, its time and its text."""
+class ListedRelease:
+    """A release in a list: its number within the task, from 1, and its time."""
 
     number: int
     made: datetime
-    release: bytes
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class ListedRelease:
-    """A release in a list: its number and its time."""
+class KeptRelease(ListedRelease):
+    """A release with its text."""
 
-    number: int
-    made: datetime
+    release: bytes
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -151,13 +133,12 @@ class TallyStanding:
 
 @dataclass(frozen=True, kw_only=True)
 class Schema:
-    """The tables of a store.
+    """The tables of a store of one kind of server.
 
-    `kind` says which server the store belongs to: reports and tallies never share a database. `application` is the
-    kind as a number in the header of an SQLite file. The keys of `tables` are random or independent of arrival. Rows of
-    `wide_tables` are long; their key is one random integer, or the rows are public and their order tells nothing.
-    SQLite stores these with a row id, since without one it would read whole rows to find a key. `added` are the tables
-    that a version added: they are created when a store of an earlier version is opened.
+    `application` is the kind as a number in the header of an SQLite file. The keys of `tables` are random or
+    independent of arrival. Rows of `wide_tables` are long; their key is one random integer, or the rows are public and
+    their order tells nothing. SQLite stores these with a row id, since without one it would read whole rows to find a
+    key. `added` are the tables that a version added.
     """
 
     kind: str

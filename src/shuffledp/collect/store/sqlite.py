@@ -1,7 +1,7 @@
 """A store in one SQLite file: the default, for any number of threads and processes on one machine.
 
 A transaction is on the disk when it ends (write-ahead log, synchronous=FULL). Deleted rows are overwritten
-(secure_delete), and `forget` empties the log, which would otherwise still hold them.
+(secure_delete), and `forget` empties the log, which would otherwise hold them until the last connection is closed.
 """
 
 from __future__ import annotations
@@ -15,11 +15,11 @@ import tempfile
 import threading
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, suppress
 from pathlib import Path
 from urllib.parse import quote
 
-from shuffledp.collect.store.database import PATIENCE, Fault, Pool, Row, StoreError, Transaction, Value, Watched
+from shuffledp.collect.store.database import PATIENCE, Database, Fault, Pool, Row, StoreError, Transaction, Value
 from shuffledp.collect.store.schema import Schema
 from shuffledp.errors import DataError
 
@@ -44,11 +44,12 @@ _MILLISECONDS_FOR_OTHERS = 500
 """How long to wait for others before the log is emptied: their transactions are shorter, and there is a next time."""
 
 
-class SQLiteDatabase(Watched):
+class SQLiteDatabase(Database):
     """The file at `path`; a new one is readable by its owner only."""
 
     def __init__(self, path: Path, schema: Schema, *, patience: float = PATIENCE) -> None:
-        self._path, self._schema, self._patience = path, schema, patience
+        super().__init__(schema, patience)
+        self._path = path
         self._pool = Pool(self._connected, sqlite3.Connection.close)
         # threads of one process queue here, since SQLite's own waiting sleeps for up to 0.1 s
         self._write_lock = threading.Lock()
@@ -75,11 +76,9 @@ class SQLiteDatabase(Watched):
             with suppress(DataError):  # the change is committed; this is tried again after the next one
                 self._empty_the_log(wait=0)  # adding a report should not wait for this
 
-    @contextmanager
-    def reading(self) -> Iterator[Transaction]:
+    def reading(self) -> AbstractContextManager[Transaction]:
         """Run queries on one snapshot, while others may write."""
-        with self._transaction("BEGIN") as transaction:
-            yield transaction
+        return self._transaction("BEGIN")
 
     def forget(self, *_: str) -> None:
         """Copy the log into the file and empty it; if others use it, that happens after the next change."""
@@ -118,18 +117,9 @@ class SQLiteDatabase(Watched):
             transaction.run(f"PRAGMA user_version = {version}")
 
     @property
-    def version(self) -> int:
-        """The version of the tables, which opening the store has brought up to date."""
-        return self._schema.version
-
-    @property
     def file(self) -> Path:
         """The file of the database."""
         return self._path
-
-    def close(self) -> None:
-        """Close all connections; the last one of all processes removes the log."""
-        self._pool.close()
 
     @contextmanager
     def _transaction(self, begin: str) -> Iterator[Transaction]:
@@ -202,11 +192,7 @@ class SQLiteDatabase(Watched):
             return 0
         if application != self._schema.application:
             raise DataError(f"{self._path} is not the store of {self._schema.kind}: give another file")
-        if not 1 <= version <= self._schema.version:
-            raise DataError(
-                f"the store {self._path} was made by another version of shuffledp (format {version}; this one knows "
-                f"{self._schema.version}): use that version until its tasks are closed, or give another file"
-            )
+        self._check_version(version, str(self._path), other="file")
         return int(version)
 
     @contextmanager

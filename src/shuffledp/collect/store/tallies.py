@@ -1,12 +1,10 @@
-"""The store of an analyzer: the tally of every batch, keyed by the batch's id, and the releases.
+"""The store of an analyzer: the tally of every batch, and the releases.
 
 A stored tally is a header and then compressed numbers, each in the smallest width that fits: the differences between
 consecutive symbols (the first from 0), and the counts. The header has both widths, the number of symbols, the number of
 counts for each symbol (0: one count, not in a row), and the number of messages. The first bytes of all differences come
 first, then all second bytes, and so on: hashed messages are nearly all different, and only their high bytes can be
 compressed. Four million messages take 16 MB and a second. Version 1 had whole numbers one after another.
-
-A long tally is stored in parts, since databases have a limit on the length of a value.
 """
 
 from __future__ import annotations
@@ -18,17 +16,13 @@ import zlib
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
-from types import TracebackType
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
-from shuffledp.collect.store.administered import AdministeredFiles
-from shuffledp.collect.store.database import Database
-from shuffledp.collect.store.fingerprints import Fingerprints, Memories
+from shuffledp.collect.store.base import Fingerprints, Store
 from shuffledp.collect.store.schema import (
-    Collected,
     CountedBatch,
     KeptRelease,
     KeptTally,
@@ -36,6 +30,7 @@ from shuffledp.collect.store.schema import (
     TallyStanding,
     check_users,
 )
+from shuffledp.collect.task import Task
 from shuffledp.errors import DataError, ParameterError
 from shuffledp.histogram.tally import Tally
 
@@ -107,14 +102,11 @@ def _in_parts(tally: bytes) -> list[bytes]:
     return [tally[at : at + _PART_BYTES] for at in range(0, max(1, len(tally)), _PART_BYTES)]
 
 
-class TallyStore:
-    """Tallies and releases of an analyzer; safe for several threads and processes at once."""
+class TallyStore(Store):
+    """Tallies and releases of an analyzer."""
 
-    def __init__(self, database: Database) -> None:
-        self._database, self.memories, self.files = database, Memories(database), AdministeredFiles(database)
-
-    def prepare(self, *tasks: Collected) -> None:
-        """Register tasks in one transaction; idempotent."""
+    def prepare(self, *tasks: Task) -> None:
+        """Register tasks."""
         ids = sorted({task.id for task in tasks})
         with self._database.writing() as transaction:
             transaction.insert("tasks", ("task_id", "users"), sorted({(task.id, task.users) for task in tasks}))
@@ -123,8 +115,7 @@ class TallyStore:
 
     def has_batch(self, batch_id: bytes) -> bool:
         """Whether the batch has a tally."""
-        with self._database.reading() as transaction:
-            return bool(transaction.rows("SELECT 1 FROM tallies WHERE batch_id = ?", batch_id))
+        return bool(self._rows("SELECT 1 FROM tallies WHERE batch_id = ?", batch_id))
 
     def keep_tally(
         self,
@@ -137,10 +128,7 @@ class TallyStore:
         *,
         fingerprints: Fingerprints | None = None,
     ) -> bool:
-        """Store the tally of a batch and remember the fingerprints of its ciphertexts.
-
-        Return False and change nothing if there is a tally already.
-        """
+        """Store the tally of a batch and remember its ciphertexts; return False if there is a tally already."""
         columns = ("task_id", "batch_id", "tally", "people", "refused", "problem")
         first, *parts = _in_parts(tally)
         row = (task_id, batch_id, first, people, json.dumps(dict(refused), sort_keys=True), problem)
@@ -157,7 +145,7 @@ class TallyStore:
         return True
 
     def tallies(self, task_id: bytes) -> list[KeptTally]:
-        """Return all tallies of a task, in the order of their random ids."""
+        """Return all tallies of a task."""
         with self._database.reading() as transaction:
             rows = transaction.rows(
                 "SELECT batch_id, tally, people, refused, problem, "
@@ -182,9 +170,9 @@ class TallyStore:
         ]
 
     def keep_release(self, task_id: bytes, *, release: bytes, batches: Sequence[bytes]) -> int:
-        """Store the release of these batches and mark them as released; return its number within the task, from 1.
+        """Store the release of these batches and mark them as released; return its number.
 
-        Idempotent: if the same batches, in any order, have a release already, that one stays.
+        If the same batches, in any order, have a release already, that one stays.
         """
         ids = sorted(set(batches))
         of_batches = hashlib.sha256(b"".join(ids)).digest()
@@ -214,9 +202,7 @@ class TallyStore:
 
     def listed(self, task_id: bytes) -> list[ListedRelease]:
         """Return number and time of all releases of a task, the oldest first."""
-        with self._database.reading() as transaction:
-            rows = transaction.rows("SELECT number, made FROM releases WHERE task_id = ? ORDER BY number", task_id)
-        return [ListedRelease(number=number, made=datetime.fromisoformat(made)) for number, made in rows]
+        return self.listed_of([task_id])[task_id]
 
     def listed_of(self, task_ids: Sequence[bytes]) -> dict[bytes, list[ListedRelease]]:
         """Return number and time of all releases of several tasks, the oldest first; a series can have thousands."""
@@ -229,13 +215,12 @@ class TallyStore:
 
     def batches(self, task_id: bytes) -> list[CountedBatch]:
         """Return all counted batches in the order of their first release; those without one come last."""
-        with self._database.reading() as transaction:
-            rows = transaction.rows(
-                "SELECT people, refused, problem, (SELECT MIN(number) FROM released WHERE "
-                "released.batch_id = tallies.batch_id AND released.task_id = tallies.task_id) "
-                "FROM tallies WHERE task_id = ? ORDER BY batch_id",
-                task_id,
-            )
+        rows = self._rows(
+            "SELECT people, refused, problem, (SELECT MIN(number) FROM released WHERE "
+            "released.batch_id = tallies.batch_id AND released.task_id = tallies.task_id) "
+            "FROM tallies WHERE task_id = ? ORDER BY batch_id",
+            task_id,
+        )
         found = [
             CountedBatch(people=people, refused=json.loads(refused), problem=problem, release=release)
             for people, refused, problem, release in rows
@@ -245,12 +230,10 @@ class TallyStore:
     def release(self, task_id: bytes, number: int | None = None) -> KeptRelease | None:
         """Return the release of this number, or the latest; None if there is none."""
         which, given = ("", ()) if number is None else ("AND number = ? ", (number,))
-        with self._database.reading() as transaction:
-            rows = transaction.rows(
-                f"SELECT number, made, content FROM releases WHERE task_id = ? {which}ORDER BY number DESC LIMIT 1",
-                task_id,
-                *given,
-            )
+        rows = self._rows(
+            f"SELECT number, made, content FROM releases WHERE task_id = ? {which}ORDER BY number DESC LIMIT 1",
+            *(task_id, *given),
+        )
         if not rows:
             return None
         found, made, content = rows[0]
@@ -275,20 +258,3 @@ class TallyStore:
             releases=releases,
             refused=dict(refused),
         )
-
-    @property
-    def database(self) -> Database:
-        """The database, for checks of its health."""
-        return self._database
-
-    def close(self) -> None:
-        """Close the connections; the store cannot be used afterwards."""
-        self._database.close()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()

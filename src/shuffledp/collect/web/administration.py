@@ -21,8 +21,8 @@ from starlette.responses import RedirectResponse, Response
 from starlette.routing import Route
 
 from shuffledp.collect.reasons import Refused
-from shuffledp.collect.server.admin import AddHashes, hashes_of
 from shuffledp.collect.server.http import asking_the_store, body_of
+from shuffledp.collect.server.operation import AddHashes, hashes_of
 from shuffledp.collect.server.registry import Entry, NoAnswerError, Registry
 from shuffledp.collect.task import Series, Task
 from shuffledp.collect.task.public_file import MOST_FILE_BYTES

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 from markupsafe import Markup
 
-from shuffledp.collect.server.cache import BoundedCache
+from shuffledp.collect.server.http import BoundedCache
 from shuffledp.collect.store import KeptRelease, ListedRelease, TallyStore
 from shuffledp.collect.task import Task
 from shuffledp.collect.web.status import Fresh

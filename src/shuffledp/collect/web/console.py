@@ -18,8 +18,7 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
-from shuffledp.collect.server.cache import BoundedCache
-from shuffledp.collect.server.http import asking_the_store
+from shuffledp.collect.server.http import BoundedCache, asking_the_store
 from shuffledp.collect.server.registry import Registry
 from shuffledp.collect.store import KeptRelease, TallyStanding, TallyStore
 from shuffledp.collect.task import Series, Task

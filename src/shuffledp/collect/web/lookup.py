@@ -5,7 +5,7 @@ Batches that are not released yet are left out: the ledger may have no entry for
 
 from __future__ import annotations
 
-from shuffledp.collect.server.cache import BoundedCache
+from shuffledp.collect.server.http import BoundedCache
 from shuffledp.collect.store import TallyStore
 from shuffledp.collect.store.tallies import from_bytes
 from shuffledp.collect.task import Task

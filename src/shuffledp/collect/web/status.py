@@ -23,8 +23,7 @@ from typing import Any, Generic, TypeVar
 import httpx
 
 from shuffledp.collect.reasons import Reason
-from shuffledp.collect.server.events import Event
-from shuffledp.collect.server.observability import log_error
+from shuffledp.collect.server.observability import Event, log_error
 from shuffledp.collect.task import Task
 from shuffledp.formatting import shown
 

@@ -23,7 +23,7 @@ from starlette.responses import PlainTextResponse, RedirectResponse, Response
 from starlette.routing import Route
 
 from shuffledp.accounting.strength import MODERATE, STRONG
-from shuffledp.collect.server.cache import BoundedCache
+from shuffledp.collect.server.http import BoundedCache
 from shuffledp.collect.task import AnswerChoices, AnswerList, AnswerRange, AnswersElsewhere, Series, SeriesPromise, Task
 from shuffledp.collect.task.answers import kind_of
 from shuffledp.collect.task.task import LONGEST_QUESTION

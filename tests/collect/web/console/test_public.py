@@ -24,8 +24,8 @@ from tests.collect.web.console.running import (
 )
 
 from shuffledp import __version__
-from shuffledp.collect.analyzer.formats import ENDINGS
-from shuffledp.collect.server.cache import BUSY, MOST_WAITING, BoundedCache
+from shuffledp.collect.analyzer.shown import ENDINGS
+from shuffledp.collect.server.http import BUSY, MOST_WAITING, BoundedCache
 from shuffledp.collect.web import caches
 from shuffledp.collect.web.caches import Histories
 from shuffledp.errors import DataError

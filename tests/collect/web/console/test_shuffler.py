@@ -22,8 +22,9 @@ from tests.collect.tasks import small_task
 from tests.collect.web.console.running import BROWSER, FROM_HERE, HOST, Person
 
 from shuffledp.collect.crypto.keys import write_secret
+from shuffledp.collect.reaching import UpstreamError
 from shuffledp.collect.server.auth import NO_OPERATORS, hash_of, new_token
-from shuffledp.collect.server.upstream import Upstream, UpstreamError
+from shuffledp.collect.server.upstream import Upstream
 from shuffledp.collect.shuffler.app import app_from, make_app
 from shuffledp.collect.store.database import StoreError
 from shuffledp.collect.web import administration

@@ -1,33 +1,129 @@
-"""The trend of a series: all its rounds from their tallies, with joint intervals, computed once after each release.
-
-A release has intervals of its own. Those of a trend must hold for all rounds together, so every round is estimated
-again from the tallies of its released batches, with its share of the risk (release/trend_rounds.py). Batches that are
-not released yet are left out: the ledger may have no entry for them. Texts are searched again, which takes as long as
-their release.
-"""
+"""Releases as they are shown: without blocked words, in the formats that requests ask for, and compared in a trend."""
 
 from __future__ import annotations
 
+import hashlib
+import json
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
 from typing import NamedTuple
 
 from markupsafe import Markup
+from starlette.responses import Response
 
 from shuffledp.collect.analyzer.releases import release_of
 from shuffledp.collect.reasons import Reason, Refused
-from shuffledp.collect.server.events import Event
-from shuffledp.collect.server.observability import log_error
-from shuffledp.collect.store import ListedRelease, TallyStore
+from shuffledp.collect.server.http import BoundedCache
+from shuffledp.collect.server.observability import Event, log_error
+from shuffledp.collect.store import KeptRelease, ListedRelease, TallyStore
 from shuffledp.collect.store.tallies import from_bytes
 from shuffledp.collect.task import Series, Task
 from shuffledp.collect.task.task import BETA
+from shuffledp.collect.web.assets import HEADERS, policy
 from shuffledp.errors import ShuffledpError
-from shuffledp.explain.html import render
+from shuffledp.explain.files import ARROW, FORMATS, Format
+from shuffledp.explain.html import render, style_source
 from shuffledp.explain.trend_page import context, page
+from shuffledp.release.free_text import Blocklist, hide
 from shuffledp.release.release import Release
 from shuffledp.release.trend import Trend
 from shuffledp.release.trend_rounds import Risks, Round, is_exact
+
+_MOST_HIDDEN_BYTES = 2**23
+"""Size of the cache: hundreds of releases of texts."""
+
+_WHY = "this release cannot be read by this version, so blocked words cannot be hidden in it"
+UNREADABLE = json.dumps({"people": None, "asked": {"batches": None}, "guarantee": None, "warnings": [_WHY]}).encode()
+"""What is shown of such a release."""
+
+
+class HidingStore(TallyStore):
+    """The same store with a blocklist: no page, file or list of the analyzer shows a blocked word.
+
+    Releases are stored as they were made, and words are hidden when a release is read: an insult is known only after it
+    was published, and the operator then starts the analyzer with a longer blocklist. An operator who looks up a text
+    that is hidden is given its count.
+    """
+
+    def __init__(self, store: TallyStore, block: Blocklist) -> None:
+        super().__init__(store._database)
+        self._block = block
+        self._shown: BoundedCache[bytes] = BoundedCache(most_bytes=_MOST_HIDDEN_BYTES, size=len)
+
+    def release(self, task_id: bytes, number: int | None = None) -> KeptRelease | None:
+        """Return the release of this number, or the latest, without blocked words; None if there is none."""
+        kept = super().release(task_id, number)
+        if kept is None:
+            return None
+        key = hashlib.sha256(kept.release).digest()
+        return replace(kept, release=self._shown.get(key, lambda: self._without(kept.release)))
+
+    def without_blocked(self, release: Release) -> Release:
+        """Return a release without blocked words."""
+        return hide(release, self._block)
+
+    def _without(self, content: bytes) -> bytes:
+        """A release without blocked words, byte for byte the same if it has none."""
+        try:
+            release = Release.from_json(content.decode())
+            shown = hide(release, self._block)
+        except (ShuffledpError, ValueError):
+            return UNREADABLE
+        return content if shown is release else shown.to_json().encode()
+
+
+JSON = "json"
+"""The ending of the stored release, which is served byte for byte; the other formats are made from it."""
+
+_FORMATS: dict[str, Format] = {
+    JSON: FORMATS[".json"],
+    "csv": FORMATS[".csv"],
+    "arrow": ARROW,
+    "parquet": FORMATS[".parquet"],
+    "html": FORMATS[".html"],
+}
+
+ENDINGS = tuple(_FORMATS)
+
+TREND_ENDINGS = ("json", "csv", "html")
+"""The formats in which the rounds of a series are compared."""
+
+MOST_BYTES = 24 * 2**20
+"""Size of the cache: all formats of hundreds of usual releases, or ten tables of 20,000 answers. Together with the
+cache of the console it is 32 MB."""
+
+
+class Files:
+    """The files of releases, cached by format."""
+
+    def __init__(self) -> None:
+        self._cache: BoundedCache[bytes] = BoundedCache(most_bytes=MOST_BYTES, size=len)
+
+    def get(self, task: Task, number: int, ending: str, release: Callable[[], bytes]) -> bytes:
+        """Return a file; `release` returns the stored JSON and is called only if the file is not cached."""
+        if ending == JSON:
+            return release()
+        make = _FORMATS[ending].content
+        return self._cache.get((task.id, number, ending), lambda: make(Release.from_json(release().decode())))
+
+
+def headers_for(ending: str) -> Mapping[str, str]:
+    """Return headers for a browser: a report uses its own style, and runs, loads and sends nothing."""
+    if ending != "html":
+        return HEADERS
+    return {**HEADERS, "content-security-policy": policy(styles=(style_source(),), scripts=False, forms=False)}
+
+
+def file_response(content: bytes, of: Task | Series, what: str, ending: str | None) -> Response:
+    """Answer with a file, named by an id and never by text from outside; without an ending it is no download."""
+    headers = headers_for(ending or JSON)
+    if ending is not None:
+        how = "inline" if ending == "html" else "attachment"
+        name = f"shuffledp-{of.name[:12]}-{what}.{ending}"
+        headers = {**headers, "content-disposition": f'{how}; filename="{name}"'}
+    return Response(content, headers=headers, media_type=_FORMATS[ending or JSON].media_type)
+
 
 MOST_NUMBERS = 4_000_000
 """Values times rounds of a trend, which is held in memory while it is computed: the latest rounds that fit."""
@@ -49,7 +145,13 @@ class ShownTrend(NamedTuple):
 
 
 class SeriesTrends:
-    """The trends of series: each is computed again only after a new release, by one thread."""
+    """The trends of series: each is computed again only after a new release, by one thread.
+
+    A release has intervals of its own. Those of a trend must hold for all rounds together, so every round is estimated
+    again from the tallies of its released batches, with its share of the risk (release/trend_rounds.py). Batches that
+    are not released yet are left out: the ledger may have no entry for them. Texts are searched again, which takes as
+    long as their release.
+    """
 
     def __init__(self, store: TallyStore, *, processes: int | None = None, wait: float = WAIT) -> None:
         self._store, self._processes, self._wait = store, processes, wait

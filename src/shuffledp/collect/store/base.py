@@ -1,22 +1,19 @@
-"""The memory of a store: fingerprints of all ciphertexts of a task that were accepted, in whatever batch.
-
-The fingerprints of a batch are added in the transaction that makes its result durable. So a batch that is processed
-again after a kill never finds its own fingerprints: either it is stored, or nothing of it is. Of two batches with the
-same ciphertext that are processed at the same moment, one fails with a conflict and is screened again.
-
-Fingerprints are sorted before they are looked up or added, which reads and writes each page of the table once.
-"""
+"""What both stores have: a memory of ciphertexts, and the tasks that operators have added, closed early or removed."""
 
 from __future__ import annotations
 
 import sys
+from abc import ABC, abstractmethod
 from collections.abc import Iterator
+from enum import StrEnum
+from typing import Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from shuffledp.collect.crypto.batch import FINGERPRINT_BYTES, new_secret
-from shuffledp.collect.store.database import ConflictError, Database, Transaction
+from shuffledp.collect.store.database import ConflictError, Database, Row, Transaction, Value
+from shuffledp.collect.task import Task
 from shuffledp.errors import DataError
 
 Fingerprints = NDArray[np.uint8]
@@ -28,8 +25,44 @@ _DELETED = b""
 """Stands for a secret that was destroyed."""
 
 
+class Store(ABC):
+    """What both stores have; safe for several threads and processes at once."""
+
+    def __init__(self, database: Database) -> None:
+        self._database, self.memories, self.files = database, Memories(database), AdministeredFiles(database)
+
+    @abstractmethod
+    def prepare(self, *tasks: Task) -> None:
+        """Register tasks in one transaction; idempotent."""
+
+    @property
+    def database(self) -> Database:
+        """The database, for checks of its health."""
+        return self._database
+
+    def close(self) -> None:
+        """Close the connections; the store cannot be used afterwards."""
+        self._database.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def _rows(self, statement: str, *values: Value) -> list[Row]:
+        """The rows of one query."""
+        with self._database.reading() as transaction:
+            return transaction.rows(statement, *values)
+
+
 class Memories:
-    """The memories of the tasks in a store; safe for several threads and processes at once."""
+    """Fingerprints of all ciphertexts of a task that were accepted, in whatever batch.
+
+    The fingerprints of a batch are added in the transaction that makes its result durable. So a batch that is processed
+    again after a kill never finds its own fingerprints: either it is stored, or nothing of it is. Of two batches with
+    the same ciphertext that are processed at the same moment, one fails with a conflict and is screened again.
+    """
 
     def __init__(self, database: Database) -> None:
         self._database = database
@@ -108,9 +141,9 @@ class Memory:
 
 
 def _sorted(fingerprints: Fingerprints) -> Iterator[tuple[NDArray[np.int64], list[bytes]]]:
-    """Yield fingerprints in portions, in increasing order, with their positions.
+    """Yield fingerprints in portions, in the order of their first eight bytes, with their positions.
 
-    Only their first eight bytes are compared; nothing but speed depends on the order.
+    Nothing but speed depends on the order: each page of the table is read and written once.
     """
     starts = fingerprints[:, :8].copy().view(np.uint64)[:, 0]  # a copy even of a single row: its bytes are swapped
     if sys.byteorder == "little":
@@ -124,3 +157,61 @@ def _sorted(fingerprints: Fingerprints) -> Iterator[tuple[NDArray[np.int64], lis
 
 def _deleted() -> DataError:
     return DataError("the fingerprints of this task were deleted with its key: no batch of it is accepted any more")
+
+
+class FileState(StrEnum):
+    """The state of a task or series file."""
+
+    SERVED = "served"  # as its opening hours say
+    CLOSED = "closed"  # closed early: no report is accepted any more
+    REMOVED = "removed"  # closed, and no longer listed
+
+
+class AdministeredFiles:
+    """The files that operators have added, closed early or removed; every method is idempotent.
+
+    A file is the canonical bytes of a task or a series, under its id. A closed file is never served again, and a
+    removed one stays known, so that a restart with the same options does not bring it back.
+    """
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    def states(self) -> dict[bytes, FileState]:
+        """Return the state of every file, by its id."""
+        with self._database.reading() as transaction:
+            return {bytes(key): FileState(state) for key, state in transaction.rows("SELECT id, state FROM files")}
+
+    def content(self, file_id: bytes) -> bytes:
+        """Return the canonical bytes of a file."""
+        with self._database.reading() as transaction:
+            ((content,),) = transaction.rows("SELECT content FROM files WHERE id = ?", file_id)
+        return bytes(content)
+
+    def add(self, file_id: bytes, content: bytes) -> None:
+        """Serve a file. A closed one stays closed; a removed one is listed again, and stays closed."""
+        with self._database.writing() as transaction:
+            transaction.lock("files")
+            transaction.insert("files", ("id", "state", "content"), [(file_id, FileState.SERVED.value, content)])
+            transaction.run(
+                "UPDATE files SET state = ? WHERE id = ? AND state = ?",
+                *(FileState.CLOSED.value, file_id, FileState.REMOVED.value),
+            )
+
+    def close(self, file_id: bytes, content: bytes) -> bool:
+        """Close a file early; return whether it was served before."""
+        return self._change(file_id, content, FileState.CLOSED, before=(FileState.SERVED,))
+
+    def remove(self, file_id: bytes, content: bytes) -> bool:
+        """Remove a file; return whether it was listed before."""
+        return self._change(file_id, content, FileState.REMOVED, before=(FileState.SERVED, FileState.CLOSED))
+
+    def _change(self, file_id: bytes, content: bytes, to: FileState, *, before: tuple[FileState, ...]) -> bool:
+        with self._database.writing() as transaction:
+            transaction.lock("files")
+            if transaction.insert("files", ("id", "state", "content"), [(file_id, to.value, content)]):
+                return True
+            ((state,),) = transaction.rows("SELECT state FROM files WHERE id = ?", file_id)
+            if state not in before:
+                return False
+            return transaction.run("UPDATE files SET state = ? WHERE id = ?", to.value, file_id) > 0
