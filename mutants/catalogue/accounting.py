@@ -194,7 +194,7 @@ MUTANTS = (
     Mutant(
         name="stated-guarantee-without-delta",
         harm="A guarantee spent elsewhere counts without its delta.",
-        target="shuffledp.accounting.closed_form_curves:StatedCurve.delta",
+        target="shuffledp.accounting.bounds:StatedCurve.delta",
         pattern="self.stated_delta + (1 - self.stated_delta) * response",
         replacement="response",
         tests=(
@@ -279,7 +279,7 @@ MUTANTS = (
     Mutant(
         name="rows-of-a-person-add-up",
         harm="The bound for several rows adds up deltas without the factors e^epsilon.",
-        target="shuffledp.accounting.group_curve:GroupCurve._split",
+        target="shuffledp.accounting.bounds:GroupCurve._split",
         pattern="math.exp(before) * self.curve.delta(part)",
         replacement="self.curve.delta(part)",
         tests=("tests/accounting/test_group_curve.py::test_the_bound_is_close_where_the_truth_is_known",),

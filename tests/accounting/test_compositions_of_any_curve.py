@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from shuffledp import BinarySum, Histogram, SparseHistogram
 from shuffledp.accounting.amplification import Amplification
 from shuffledp.accounting.blanket_curve import BlanketCurve
-from shuffledp.accounting.closed_form_curves import PureCurve, SplitAndMixCurve, StatedCurve
+from shuffledp.accounting.bounds import PureCurve, SplitAndMixCurve, StatedCurve
 from shuffledp.accounting.composition import composed, connected
 from shuffledp.accounting.curve import REPLACE_ONE
 from shuffledp.accounting.support_curve import SupportCurve

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from scripts.budget_vectors import computed
 
 from shuffledp import BinarySum, Histogram
-from shuffledp.accounting.closed_form_curves import PureCurve
+from shuffledp.accounting.bounds import PureCurve
 from shuffledp.accounting.composition import Composition, composed
 from shuffledp.accounting.curve import moved_bins
 from shuffledp.accounting.hashed_curve import HashedCurve, poisson

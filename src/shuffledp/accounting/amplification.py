@@ -30,8 +30,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shuffledp.accounting.blanket_curve import BlanketCurve, HiddenMessage, blocks
-from shuffledp.accounting.curve import REPLACE_ONE, Curve
-from shuffledp.accounting.group_curve import bound_for_rows
+from shuffledp.accounting.bounds import Curve, not_negative
 from shuffledp.accounting.rounding import SEVERAL_OPERATIONS
 from shuffledp.accounting.search import first_safe_from, last_safe_from, log_excess
 from shuffledp.errors import ParameterError
@@ -69,9 +68,10 @@ _LOCAL_STRIDE = 0.1
 
 
 @dataclass(frozen=True, kw_only=True)
-class Amplification:
+class Amplification(Curve):
     """The curve of the shuffled messages of `users` people, each private by itself at `local_epsilon`.
 
+    Neighbours have equal size: with one person more or less, the number of messages would reveal the change.
     `telling` is t above: an upper bound on the probability that a message is more likely under one of two given values.
     `covered` is h: a lower bound on the probability of any other message under a third value, relative to those two.
     """
@@ -94,16 +94,6 @@ class Amplification:
         if not 0 <= covered <= 1:
             raise ParameterError(f"covered must lie in [0, 1], got {covered:g}")
         object.__setattr__(self, "covered", max(covered, math.exp(-epsilon) * (1 - SEVERAL_OPERATIONS)))
-
-    @property
-    def neighbours(self) -> str:
-        """Datasets of equal size: with one person more or less, the number of messages would reveal the change."""
-        return REPLACE_ONE
-
-    @property
-    def exact(self) -> bool:
-        """An upper bound, for every randomizer with this epsilon."""
-        return False
 
     def delta(self, epsilon: float) -> float:
         """The delta of the tight bound; never below the numerical truth."""
@@ -135,10 +125,6 @@ class Amplification:
         # at local_epsilon the local guarantee alone suffices
         return self.local_epsilon if found is None else epsilon_at(found)
 
-    def for_rows(self, rows: int) -> Curve:
-        """An upper bound for a person with this number of rows."""
-        return bound_for_rows(self, rows)
-
     def _rough_epsilon(self, delta: float) -> float:
         """The start of the search: the epsilon of a Gaussian whose mean moves by the same number of standard
         deviations.
@@ -148,9 +134,7 @@ class Amplification:
         return shift * math.sqrt(2 * math.log(1 / delta)) + shift**2 / 2
 
     def _bound(self, epsilon: float, *, upper: bool) -> float:
-        epsilon = real("epsilon", epsilon)
-        if epsilon < 0:
-            raise ParameterError(f"epsilon must not be negative, got {epsilon:g}")
+        epsilon = not_negative(epsilon)
         if epsilon >= self.local_epsilon:
             return 0.0
         message = HiddenMessage(local_epsilon=self.local_epsilon, epsilon=epsilon)

@@ -39,15 +39,14 @@ from functools import cached_property, lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
-from shuffledp.accounting.curve import REPLACE_ONE, Curve, PrivacyCurve, terms_of
-from shuffledp.accounting.group_curve import replaced_rows, rows_of
+from shuffledp.accounting.bounds import REPLACE_ONE, Curve, not_negative, replaced_rows, rows_of
+from shuffledp.accounting.curve import PrivacyCurve, terms_of
 from shuffledp.accounting.hashed_curve import HashedCurve
 from shuffledp.accounting.loss import PrivacyLoss
 from shuffledp.accounting.rounding import PRIVACY_LOSS
-from shuffledp.accounting.search import smallest_epsilon
 from shuffledp.accounting.total import Term, total_loss
 from shuffledp.errors import ParameterError
-from shuffledp.validation import real, target_delta, target_epsilon
+from shuffledp.validation import target_delta, target_epsilon
 
 _DOTS = 128
 """The number of dots on either side of 0. The epsilon of eleven histograms is then 0.2 % above the epsilon of their
@@ -124,7 +123,7 @@ RESOLUTION = 1e-25
 
 
 @dataclass(frozen=True)
-class Composition:
+class Composition(Curve):
     """The curve delta(epsilon) of several releases together, each with fresh noise; never below the truth.
 
     `parts` are the curves and the number of releases of each. `composed` creates it and counts equal curves together.
@@ -161,18 +160,12 @@ class Composition:
 
     def delta(self, epsilon: float) -> float:
         """A delta such that all releases together are (epsilon, delta)-private; never below the smallest."""
-        epsilon = real("epsilon", epsilon)
-        if epsilon < 0:
-            raise ParameterError(f"epsilon must not be negative, got {epsilon:g}")
+        epsilon = not_negative(epsilon)
         if not self.parts:
             return 0.0
         if self._only is not None:
             return min(1.0, self._only.delta(epsilon))
         return min(1.0, float(_together(self.parts).delta(epsilon)))
-
-    def epsilon(self, delta: float) -> float:
-        """The smallest epsilon for which all releases together are (epsilon, delta)-private; inf if none is known."""
-        return smallest_epsilon(self.delta, delta)
 
     def for_rows(self, rows: int) -> Curve:
         """The curve of a person with this number of rows in every release."""

@@ -7,20 +7,20 @@ from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from functools import lru_cache
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 
-from shuffledp.accounting.group_curve import REPLACE_ONE as REPLACE_ONE
-from shuffledp.accounting.group_curve import GroupCurve, replaced_rows, rows_of
+from shuffledp.accounting.bounds import REPLACE_ONE as REPLACE_ONE
+from shuffledp.accounting.bounds import Curve as Curve
+from shuffledp.accounting.bounds import GroupCurve, not_negative, replaced_rows, rows_of
 from shuffledp.accounting.loss import GridLoss, PrivacyLoss, sum_of
-from shuffledp.accounting.search import smallest_epsilon
 from shuffledp.accounting.strength import Strength
 from shuffledp.accounting.total import Term, only_size, total_loss
 from shuffledp.errors import MissingExtraError, ParameterError
 from shuffledp.formatting import privacy_figure as privacy_figure
 from shuffledp.noise import IntegerDistribution
-from shuffledp.validation import real, whole
+from shuffledp.validation import whole
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -45,30 +45,6 @@ _STEPS_PER_DEVIATION = 60
 
 _MOST_STEPS = 1 << 13
 """The most losses of one shift on the grid, so that a composition takes milliseconds."""
-
-
-class Curve(Protocol):
-    """The interface of a privacy curve of any release."""
-
-    @property
-    def neighbours(self) -> str:
-        """The neighbouring relation of datasets."""
-
-    @property
-    def exact(self) -> bool:
-        """Whether the curve is exact, up to rounding, or an upper bound."""
-
-    def delta(self, epsilon: float) -> float:
-        """A delta such that the release is (epsilon, delta)-private; never below the smallest."""
-
-    def epsilon(self, delta: float) -> float:
-        """The smallest epsilon for which the curve gives this delta; inf if there is none."""
-
-    def for_rows(self, rows: int) -> Curve:
-        """The curve of a person with this number of rows, all of which are replaced; itself for one row."""
-
-    def __hash__(self) -> int:
-        """Curves are records: equal ones are counted together if several releases are composed."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -218,7 +194,7 @@ def _composed(release: Comparison, resolution: float) -> PrivacyLoss:
 
 
 @dataclass(frozen=True)
-class PrivacyCurve:
+class PrivacyCurve(Curve):
     """The curve delta(epsilon) of one release or of several, over all neighbouring datasets and both directions.
 
     `exact` tells whether the curve is exact (up to an allowance of 1e-12 for rounding, on the safe side) or an upper
@@ -228,7 +204,7 @@ class PrivacyCurve:
     down and one up in each of some groups of bins.
     """
 
-    releases: frozenset[tuple[Comparison, int]]
+    releases: Releases
     neighbours: str = REPLACE_ONE
     resolution: float = 1e-25
     of_sets: bool = False
@@ -258,16 +234,10 @@ class PrivacyCurve:
 
     def delta(self, epsilon: float) -> float:
         """The smallest delta for which the release is (epsilon, delta)-differentially private; never below it."""
-        epsilon = real("epsilon", epsilon)
-        if epsilon < 0:
-            raise ParameterError(f"epsilon must not be negative, got {epsilon:g}")
+        epsilon = not_negative(epsilon)
         if self._only is None:
             return min(1.0, float(_together(self.releases, self.resolution).delta(epsilon)))
         return min(1.0, max(way.delta(epsilon, resolution=self.resolution) for way in self._only.ways))
-
-    def epsilon(self, delta: float) -> float:
-        """The smallest epsilon for which the release is (epsilon, delta)-private; inf if none is known."""
-        return smallest_epsilon(self.delta, delta)
 
     def for_rows(self, rows: int) -> Curve:
         """The curve of a person with this number of rows.

@@ -30,9 +30,7 @@ from functools import cached_property
 import numpy as np
 
 from shuffledp.accounting.curve import Curve, PrivacyCurve, moved_bins
-from shuffledp.accounting.group_curve import REPLACE_ONE, bound_for_rows
 from shuffledp.accounting.rounding import WINDOW_SUM
-from shuffledp.accounting.search import smallest_epsilon
 from shuffledp.errors import ParameterError
 from shuffledp.noise import CompoundPoisson
 from shuffledp.noise.compound_poisson import SIZE_GRID
@@ -53,7 +51,7 @@ def poisson(rate: float) -> CompoundPoisson:
 
 
 @dataclass(frozen=True, kw_only=True)
-class HashedCurve:
+class HashedCurve(Curve):
     """An upper bound on the curve: `rate` dummies on every graph, `values` of one person, of which two share `shared`.
 
     With `shared=0` the values are on levels of their own, whose graphs never meet.
@@ -62,9 +60,6 @@ class HashedCurve:
     rate: float
     values: int = 1
     shared: float = 0.0
-
-    neighbours = REPLACE_ONE
-    exact = False
 
     def __post_init__(self) -> None:
         if not 0 <= self.shared <= 1:
@@ -78,14 +73,6 @@ class HashedCurve:
         if self._steps > _MOST_STEPS:
             return 1.0
         return min(1.0, max(least, min(self._bound(epsilon, fewest) for fewest in self._fewest)))
-
-    def epsilon(self, delta: float) -> float:
-        """The smallest epsilon for which the curve gives this delta; inf if there is none."""
-        return smallest_epsilon(self.delta, delta)
-
-    def for_rows(self, rows: int) -> Curve:
-        """The upper bound that holds for every curve: graphs of different rows may meet."""
-        return bound_for_rows(self, rows)
 
     @property
     def separate(self) -> PrivacyCurve | None:

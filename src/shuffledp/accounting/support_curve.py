@@ -19,21 +19,19 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from shuffledp.accounting.curve import REPLACE_ONE, Curve
-from shuffledp.accounting.group_curve import bound_for_rows
+from shuffledp.accounting.bounds import Curve, not_negative
 from shuffledp.accounting.rounding import WINDOW_SUM
-from shuffledp.accounting.search import smallest_epsilon
 from shuffledp.errors import ParameterError
 from shuffledp.noise import Binomial
 from shuffledp.noise.distribution import Window
-from shuffledp.validation import real, whole
+from shuffledp.validation import whole
 
 MOST_ELEMENTS = 50
 """The most elements, so that 2^-elements is a probability on the dyadic grid."""
 
 
 @dataclass(frozen=True, kw_only=True)
-class SupportCurve:
+class SupportCurve(Curve):
     """The curve of one real message of `elements` fair parities, hidden among `noise_messages` uniform ones.
 
     The curve is exact if the adversary knows all other people's real messages, and otherwise an upper bound.
@@ -42,17 +40,11 @@ class SupportCurve:
 
     noise_messages: int
     elements: int
-    neighbours: str = REPLACE_ONE
 
     def __post_init__(self) -> None:
         whole("noise_messages", self.noise_messages)
         if whole("elements", self.elements) > MOST_ELEMENTS:
             raise ParameterError(f"elements must be at most {MOST_ELEMENTS}, got {self.elements}")
-
-    @property
-    def exact(self) -> bool:
-        """An upper bound: other people's real messages hide a little more."""
-        return False
 
     @property
     def support(self) -> float:
@@ -63,14 +55,6 @@ class SupportCurve:
         """A delta for which the release is (epsilon, delta)-private; never below the formula."""
         gained, mass, outside = self._gain(_checked(epsilon))
         return min(1.0, gained + WINDOW_SUM * mass + outside)
-
-    def epsilon(self, delta: float) -> float:
-        """The smallest epsilon for this delta; inf if there is none."""
-        return smallest_epsilon(self.delta, delta)
-
-    def for_rows(self, rows: int) -> Curve:
-        """An upper bound for a person with this number of rows."""
-        return bound_for_rows(self, rows)
 
     def lowest_delta(self, epsilon: float) -> float:
         """A lower bound on the delta of some pair of datasets, with at least four bins.
@@ -139,7 +123,4 @@ def _below(window: Window, limits: NDArray[np.floating]) -> NDArray[np.int64]:
 
 
 def _checked(epsilon: float) -> float:
-    epsilon = real("epsilon", epsilon)
-    if epsilon < 0:
-        raise ParameterError(f"epsilon must not be negative, got {epsilon:g}")
-    return min(epsilon, 700.0)  # keeps e^epsilon finite; a smaller epsilon has the larger delta
+    return min(not_negative(epsilon), 700.0)  # keeps e^epsilon finite; a smaller epsilon has the larger delta

@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import cache, cached_property
 
-from shuffledp.accounting.closed_form_curves import StatedCurve
+from shuffledp.accounting.bounds import StatedCurve
 from shuffledp.accounting.composition import Composition, MomentBound, composed
 from shuffledp.accounting.curve import Curve
 from shuffledp.accounting.search import last_safe_from, log_excess

@@ -8,7 +8,7 @@ from datetime import date
 from functools import lru_cache
 from typing import Any
 
-from shuffledp.accounting.closed_form_curves import StatedCurve
+from shuffledp.accounting.bounds import StatedCurve
 from shuffledp.accounting.curve import Curve
 from shuffledp.errors import DataError, ParameterError
 from shuffledp.formatting import ShortRepr

@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import Any
 
 from shuffledp import __version__
+from shuffledp.accounting.bounds import GroupPrivacy as GroupPrivacy
+from shuffledp.accounting.bounds import group_privacy
 from shuffledp.accounting.curve import Curve, Guarantee
-from shuffledp.accounting.group_curve import GroupPrivacy as GroupPrivacy
-from shuffledp.accounting.group_curve import group_privacy
 from shuffledp.data.people import EVERYTHING, LONGEST_VALUE
 from shuffledp.errors import MissingExtraError
 from shuffledp.formatting import ShortRepr, shown

@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shuffledp.accounting.amplification import Amplification
-from shuffledp.accounting.closed_form_curves import PureCurve
+from shuffledp.accounting.bounds import PureCurve
 from shuffledp.accounting.curve import Guarantee
 from shuffledp.estimators.supports import Supports
 from shuffledp.histogram.facts import NoiseFacts, NoiseKind, Trusted

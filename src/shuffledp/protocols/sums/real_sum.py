@@ -25,7 +25,7 @@ from typing import Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from shuffledp.accounting.closed_form_curves import SplitAndMixCurve
+from shuffledp.accounting.bounds import SplitAndMixCurve
 from shuffledp.accounting.curve import Guarantee, PrivacyCurve, Shift
 from shuffledp.accounting.rounding import FEW_OPERATIONS
 from shuffledp.errors import DataError, ParameterError, TooFewUsersError

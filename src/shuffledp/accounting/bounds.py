@@ -1,4 +1,4 @@
-"""The privacy of a person with several rows of one release.
+"""Privacy curves as upper bounds: what all curves share, several rows of one person, and closed forms.
 
 A curve for one replaced row is a bound for k rows: go from one dataset to the other in k steps, each of which replaces
 one row. For an event S and epsilon = e_1 + ... + e_k,
@@ -13,20 +13,17 @@ k rows instead (accounting/curve.py); docs/proofs/exact-privacy.md, "Several row
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from decimal import Decimal
 from functools import cached_property, lru_cache
 from statistics import NormalDist
-from typing import TYPE_CHECKING
+from typing import Any, Protocol
 
 from shuffledp.accounting.rounding import SEVERAL_OPERATIONS
-from shuffledp.accounting.search import first_safe, log_excess
+from shuffledp.accounting.search import MOST_EPSILON, first_safe, log_excess, smallest_epsilon
 from shuffledp.accounting.strength import Strength
 from shuffledp.errors import ParameterError
 from shuffledp.validation import open_probability, real, whole
-
-if TYPE_CHECKING:
-    from shuffledp.accounting.curve import Curve
 
 REPLACE_ONE = "datasets of equal size in which what one person holds is replaced"
 
@@ -36,9 +33,6 @@ _STRIDE = 1.05
 _WORSE = 2.0
 """The search ends where the bound is this many times its smallest value so far."""
 
-_MOST_EPSILON = 512.0
-"""The largest epsilon of a search; an epsilon of 512 guarantees nothing."""
-
 _MOST_PARTS = 1000
 """The most parts of different sizes; more rows, which have hardly any privacy left, get equal parts, in closed form."""
 
@@ -46,16 +40,49 @@ _TOLERANCE = 1e-5
 """The precision of an epsilon; a coarse one saves evaluations of curves that take long."""
 
 
+def not_negative(epsilon: Any, *, name: str = "epsilon") -> float:
+    """Return the epsilon at which a curve is asked for."""
+    if (found := real(name, epsilon)) < 0:
+        raise ParameterError(f"{name} must not be negative, got {found:g}")
+    return found
+
+
+class Curve(Protocol):
+    """A privacy curve of any release; by default an upper bound for one replaced row.
+
+    Curves are frozen records: equal ones are counted together if several releases are composed.
+    """
+
+    @property
+    def neighbours(self) -> str:
+        """The neighbouring relation of datasets."""
+        return REPLACE_ONE
+
+    @property
+    def exact(self) -> bool:
+        """Whether the curve is exact, up to rounding, or an upper bound."""
+        return False
+
+    def delta(self, epsilon: float) -> float:
+        """A delta such that the release is (epsilon, delta)-private; never below the smallest."""
+
+    def epsilon(self, delta: float) -> float:
+        """The smallest epsilon for which the curve gives this delta; inf if there is none."""
+        return smallest_epsilon(self.delta, delta)
+
+    def for_rows(self, rows: int) -> Curve:
+        """The curve of a person with this number of rows, all of which are replaced; itself for one row."""
+        return bound_for_rows(self, rows)
+
+    def __hash__(self) -> int:
+        return object.__hash__(self)
+
+
 def rows_of(curve: Curve, rows: int) -> int:
     """Check a number of rows, which only the curve of one row can be asked for."""
     if curve.neighbours != REPLACE_ONE:
-        raise not_of_one_row(curve)
+        raise ParameterError(f"for_rows needs a curve for {REPLACE_ONE}, got one for {curve.neighbours}")
     return whole("rows", rows)
-
-
-def not_of_one_row(curve: Curve) -> ParameterError:
-    """The error if the curve of several rows is asked for more."""
-    return ParameterError(f"for_rows needs a curve for {REPLACE_ONE}, got one for {curve.neighbours}")
 
 
 def bound_for_rows(curve: Curve, rows: int) -> Curve:
@@ -111,8 +138,8 @@ def group_privacy(curve: Curve, rows: int, *, epsilon: float, delta: float) -> G
 
 
 @dataclass(frozen=True, kw_only=True)
-class GroupCurve:
-    """An upper bound for `rows` rows of one person, from the `curve` of one row."""
+class GroupCurve(Curve):
+    """An upper bound for `rows` rows of one person, from the `curve` of one row: no event need be best in all steps."""
 
     curve: Curve
     rows: int
@@ -125,20 +152,9 @@ class GroupCurve:
         """The neighbouring relation of datasets."""
         return replaced_rows(self.rows)
 
-    @property
-    def exact(self) -> bool:
-        """An upper bound: one event need not be the best one in all steps."""
-        return False
-
-    def for_rows(self, rows: int) -> Curve:
-        """Refuse: this is the curve of several rows already."""
-        raise not_of_one_row(self)
-
     def delta(self, epsilon: float) -> float:
         """An upper bound on the delta for an epsilon: the smaller one of two splits."""
-        epsilon = real("epsilon", epsilon)
-        if epsilon < 0:
-            raise ParameterError(f"epsilon must not be negative, got {epsilon:g}")
+        epsilon = not_negative(epsilon)
         # the first part must not be negative
         growth = min(self._growth, 2 * epsilon / (self.rows * (self.rows - 1)))
         growing = self._split(epsilon, growth) if self.rows <= _MOST_PARTS else 1.0
@@ -148,7 +164,7 @@ class GroupCurve:
         """The smallest epsilon that was found for this delta; inf if there is none."""
         delta = open_probability("delta", delta)
         # every term of a split is at least the delta of its part, so no part may be smaller
-        if (start := self.rows * self.curve.epsilon(delta)) > _MOST_EPSILON:
+        if (start := self.rows * self.curve.epsilon(delta)) > MOST_EPSILON:
             return math.inf
         low = 0.0
         high = max(start, _TOLERANCE)
@@ -157,7 +173,7 @@ class GroupCurve:
             low, high = high, _STRIDE * high
             reached = self.delta(high)
             least = min(least, reached)
-            if reached > _WORSE * least or high > _MOST_EPSILON:
+            if reached > _WORSE * least or high > MOST_EPSILON:
                 return math.inf
         if not low and self.delta(0.0) <= delta:
             return 0.0
@@ -172,7 +188,7 @@ class GroupCurve:
     def _equal(self, epsilon: float) -> float:
         """The bound for equal parts: a geometric sum."""
         part = epsilon / self.rows * (1 - SEVERAL_OPERATIONS)
-        if part * self.rows > _MOST_EPSILON:
+        if part * self.rows > MOST_EPSILON:
             return 1.0
         factor = self.rows if part <= 0 else math.expm1(self.rows * part) / math.expm1(part)
         return factor * self.curve.delta(part) * (1 + SEVERAL_OPERATIONS)
@@ -183,8 +199,105 @@ class GroupCurve:
         for step in range(self.rows):
             part = epsilon / self.rows + growth * (step - (self.rows - 1) / 2)
             part = max(0.0, part * (1 - SEVERAL_OPERATIONS))
-            if before > _MOST_EPSILON:
+            if before > MOST_EPSILON:
                 return 1.0
             total += math.exp(before) * self.curve.delta(part)
             before += part
         return total * (1 + SEVERAL_OPERATIONS)
+
+
+@dataclass(frozen=True, kw_only=True)
+class PureCurve(Curve):
+    """The curve of a release whose likelihood ratios are at most e^epsilon0, with `pure_epsilon` as epsilon0.
+
+    Binary randomized response is the worst case (Kairouz, Oh and Viswanath 2015), so that
+
+        delta(epsilon) <= (e^epsilon0 - e^epsilon) / (1 + e^epsilon0)   below epsilon0, and 0 from there on.
+    """
+
+    pure_epsilon: float
+    neighbours: str = REPLACE_ONE
+
+    def delta(self, epsilon: float) -> float:
+        """An upper bound on the delta for an epsilon."""
+        return min(1.0, response_delta(epsilon, self.pure_epsilon) * (1 + SEVERAL_OPERATIONS))
+
+    def epsilon(self, delta: float) -> float:
+        """The smallest epsilon for which the bound is at most delta; epsilon0 for delta = 0."""
+        return self.pure_epsilon if delta == 0 else min(self.pure_epsilon, smallest_epsilon(self.delta, delta))
+
+    def for_rows(self, rows: int) -> Curve:
+        """The curve of a person with this number of rows: likelihood ratios multiply."""
+        number = rows_of(self, rows)
+        return PureCurve(pure_epsilon=number * self.pure_epsilon, neighbours=replaced_rows(number))
+
+
+def response_delta(epsilon: float, pure_epsilon: float) -> float:
+    """The delta of binary randomized response that is `pure_epsilon`-private, up to a few roundings."""
+    epsilon = not_negative(epsilon)
+    if epsilon >= pure_epsilon:
+        return 0.0
+    # divided by e^epsilon0, so that nothing overflows
+    return -math.expm1(epsilon - pure_epsilon) / (1 + math.exp(-pure_epsilon))
+
+
+@dataclass(frozen=True, kw_only=True)
+class StatedCurve(Curve):
+    """The worst of all releases with this guarantee, `stated_epsilon` and `stated_delta`, below as epsilon0 and delta0.
+
+    It reveals everything with probability delta0 and is binary randomized response otherwise (Kairouz, Oh and
+    Viswanath 2015), so that
+
+        delta(epsilon) <= delta0 + (1 - delta0) (e^epsilon0 - e^epsilon) / (1 + e^epsilon0)
+
+    below epsilon0, and delta0 from there on.
+    """
+
+    stated_epsilon: float
+    stated_delta: float
+
+    def __post_init__(self) -> None:
+        check_guarantee(self.stated_epsilon, self.stated_delta, name="stated_{}")
+
+    def delta(self, epsilon: float) -> float:
+        """An upper bound on the delta for an epsilon."""
+        response = response_delta(epsilon, self.stated_epsilon)
+        if not response:
+            return self.stated_delta
+        return min(1.0, (self.stated_delta + (1 - self.stated_delta) * response) * (1 + SEVERAL_OPERATIONS))
+
+    def epsilon(self, delta: float) -> float:
+        """The smallest epsilon for which the bound is at most delta; inf if delta is below the stated one."""
+        if delta == self.stated_delta:
+            return self.stated_epsilon
+        return min(self.stated_epsilon, smallest_epsilon(self.delta, delta)) if delta > self.stated_delta else math.inf
+
+
+def check_guarantee(epsilon: Any, delta: Any, *, name: str = "{}") -> None:
+    """Raise an error unless epsilon and delta form a guarantee; `name` gives the names used in the message."""
+    not_negative(epsilon, name=name.format("epsilon"))
+    if not 0 <= (found := real(name.format("delta"), delta)) < 1:
+        raise ParameterError(f"{name.format('delta')} must be at least 0 and below 1, got {found:g}")
+
+
+_LARGEST_EXPONENT = 700.0
+"""The largest exponent: above it e^epsilon overflows, and delta is 1 anyway."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class SplitAndMixCurve(Curve):
+    """The curve of the noise, plus (1 + e^epsilon) 2^-sigma for what shares reveal beyond their sum: it is bounded."""
+
+    noise: Curve
+    security_bits: int
+    neighbours: str = REPLACE_ONE
+
+    def delta(self, epsilon: float) -> float:
+        """The delta for an epsilon."""
+        leak = (1 + math.exp(min(epsilon, _LARGEST_EXPONENT))) * 2.0**-self.security_bits
+        return min(1.0, self.noise.delta(epsilon) + leak)
+
+    def for_rows(self, rows: int) -> Curve:
+        """The curve of a person with this number of rows: the shares reveal as much beyond their sum as for one."""
+        number = rows_of(self, rows)
+        return replace(self, noise=self.noise.for_rows(number), neighbours=replaced_rows(number))
