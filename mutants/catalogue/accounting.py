@@ -86,7 +86,7 @@ MUTANTS = (
     Mutant(
         name="total-drops-a-release",
         harm="One of several different releases is missing from their total.",
-        target="shuffledp.accounting.total:total_loss",
+        target="shuffledp.accounting.loss:total_loss",
         pattern="2 * len(queue) - 1",
         replacement="2 * len(queue) - 2",
         tests=("tests/accounting/test_total.py::test_totals_are_never_below_all_outcomes_in_fractions",),
@@ -204,7 +204,7 @@ MUTANTS = (
     Mutant(
         name="private-coin-forgets-real-message",
         harm="Accounting leaves out half of the message that always supports the person's value.",
-        target="shuffledp.accounting.support_curve:SupportCurve._gain",
+        target="shuffledp.accounting.support_curves:SupportCurve._gain",
         pattern="np.arange(own.first, own.last + 1) + 1.0",
         replacement="np.arange(own.first, own.last + 1) + 0.5",
         tests=("tests/protocols/shuffled/test_private_coin.py::test_the_formula_against_fractions",),
@@ -347,7 +347,7 @@ MUTANTS = (
     Mutant(
         name="shared-messages-not-accounted",
         harm="Messages that fit two values of a person are taken to fit one, so epsilon is too small.",
-        target="shuffledp.accounting.hashed_curve:HashedCurve.separate",
+        target="shuffledp.accounting.support_curves:HashedCurve.separate",
         pattern="self.values == 1 or not self.shared",
         replacement="self.shared < 1",
         tests=("tests/accounting/test_hashed_curve.py::test_own_values_that_meet_reveal_more_and_all_at_once_less",),

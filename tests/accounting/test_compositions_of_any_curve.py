@@ -15,7 +15,7 @@ from shuffledp.accounting.blanket_curve import BlanketCurve
 from shuffledp.accounting.bounds import PureCurve, SplitAndMixCurve, StatedCurve
 from shuffledp.accounting.composition import composed, connected
 from shuffledp.accounting.curve import REPLACE_ONE
-from shuffledp.accounting.support_curve import SupportCurve
+from shuffledp.accounting.support_curves import SupportCurve
 from shuffledp.accounting.threshold_curve import ThresholdCurve
 from shuffledp.errors import ParameterError
 from shuffledp.noise import Binomial

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from shuffledp.accounting import PrivacyLoss, loss, rounding
-from shuffledp.accounting.support_curve import SupportCurve
+from shuffledp.accounting.support_curves import SupportCurve
 from shuffledp.noise import Binomial, CompoundPoisson, half_binomial
 from shuffledp.noise.binomial import round_up_to_grid, safely_up
 from shuffledp.noise.compound_poisson import SIZE_GRID

@@ -3,7 +3,7 @@
 Releases whose curves are shifts of noise are composed shift by shift, as `PrivacyCurve.compose` does. Every other
 release is known by its numbers delta(epsilon) only; `connected` turns these into a pair of distributions. In both cases
 a later question may depend on earlier results (docs/proofs/exact-privacy.md, "Several releases"), and
-accounting/total.py adds the losses.
+accounting/loss.py adds the losses.
 
 **Connecting the dots.** Let H(x) = sup over events of P - x Q, x = e^epsilon, be the truth for two neighbours in either
 order. H is convex in x, decreasing, and 1 at x = 0. A curve bounds it for every x >= 1, and with P and Q exchanged for
@@ -41,10 +41,9 @@ from numpy.typing import NDArray
 
 from shuffledp.accounting.bounds import REPLACE_ONE, Curve, not_negative, replaced_rows, rows_of
 from shuffledp.accounting.curve import PrivacyCurve, terms_of
-from shuffledp.accounting.hashed_curve import HashedCurve
-from shuffledp.accounting.loss import PrivacyLoss
+from shuffledp.accounting.loss import PrivacyLoss, Term, sum_of, total_loss
 from shuffledp.accounting.rounding import PRIVACY_LOSS
-from shuffledp.accounting.total import Term, total_loss
+from shuffledp.accounting.support_curves import HashedCurve
 from shuffledp.errors import ParameterError
 from shuffledp.validation import target_delta, target_epsilon
 
@@ -194,7 +193,7 @@ _Parts = frozenset[tuple[Curve, int]]
 
 @lru_cache(maxsize=64)
 def _together(parts: _Parts) -> PrivacyLoss:
-    """The loss of all releases together (accounting/total.py)."""
+    """The loss of all releases together (accounting/loss.py)."""
     known = [(_shifts(curve), curve, times) for curve, times in parts]
     shifts = [curve.times(times) for curve, _, times in known if curve is not None]
     terms = terms_of(shifts[0].compose(*shifts[1:]).releases, cut=RESOLUTION) if shifts else []
@@ -284,5 +283,5 @@ def _pair(curve: Curve) -> PrivacyLoss:
     if (shifts := _shifts(curve)) is None:
         return connected(curve, RESOLUTION)
     span = max(release.span(RESOLUTION) for release, _ in shifts.releases)
-    grids = [release.on_grid(span / _STEPS or 1.0, cut=RESOLUTION).times(times) for release, times in shifts.releases]
-    return sum(grids[1:], start=grids[0]).loss
+    step = span / _STEPS or 1.0
+    return sum_of([release.on_grid(step, cut=RESOLUTION).times(times) for release, times in shifts.releases]).loss

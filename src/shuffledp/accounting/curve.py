@@ -14,9 +14,8 @@ import numpy as np
 from shuffledp.accounting.bounds import REPLACE_ONE as REPLACE_ONE
 from shuffledp.accounting.bounds import Curve as Curve
 from shuffledp.accounting.bounds import GroupCurve, not_negative, replaced_rows, rows_of
-from shuffledp.accounting.loss import GridLoss, PrivacyLoss, sum_of
+from shuffledp.accounting.loss import GridLoss, PrivacyLoss, Term, only_size, sum_of, total_loss
 from shuffledp.accounting.strength import Strength
-from shuffledp.accounting.total import Term, only_size, total_loss
 from shuffledp.errors import MissingExtraError, ParameterError
 from shuffledp.formatting import privacy_figure as privacy_figure
 from shuffledp.noise import IntegerDistribution
@@ -153,7 +152,7 @@ class Comparison:
         return ways[0] if len(ways) == 1 else ways[0].or_worse(ways[1])
 
     def term(self, times: int, *, cut: float) -> Term:
-        """The term of this number of releases in the loss of many (accounting/total.py)."""
+        """The term of this number of releases in the loss of many (accounting/loss.py)."""
         losses = [shift.loss for shift in self.each]
         return Term(losses, self.span(cut), lambda step: self.on_grid(step, cut=cut), times)
 

@@ -56,7 +56,7 @@ def new_key(
 
 def _new_keys(folder: Path, number: int, *, json: bool) -> None:
     """Create a folder with a key for each round: 0001.key and so on."""
-    from shuffledp.accounting.rounds import rounds_of
+    from shuffledp.accounting.calibration import rounds_of
     from shuffledp.atomic_file import write_whole
     from shuffledp.collect.crypto.keys import KeyPair, write_key
     from shuffledp.collect.server.settings import PUBLIC_KEYS

@@ -151,7 +151,7 @@ def plan(
 
 def _check_rounds(rounds: int, useless: dict[str, bool]) -> None:
     """Refuse a wrong number of rounds, and options that do not apply to them."""
-    from shuffledp.accounting.rounds import rounds_of
+    from shuffledp.accounting.calibration import rounds_of
 
     rounds_of(rounds)
     if unused := [name for name, is_given in useless.items() if is_given]:

@@ -157,6 +157,11 @@ class CompoundPoisson(Tabulated):
         return self._size_table.sample(clusters, rng=rng)
 
 
+def poisson(rate: float) -> CompoundPoisson:
+    """Noise messages that come one at a time."""
+    return CompoundPoisson(rate=rate, size_weights=(SIZE_GRID,))
+
+
 def _logarithms(pmf: NDArray[np.float64]) -> NDArray[np.float64]:
     """Logarithms of probabilities, some of which may be 0."""
     with np.errstate(divide="ignore"):

@@ -12,8 +12,8 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import NamedTuple
 
+from shuffledp.accounting.calibration import guarantee_of_one
 from shuffledp.accounting.composition import composed
-from shuffledp.accounting.rounds import guarantee_of_one
 from shuffledp.errors import ParameterError, TooFewUsersError
 from shuffledp.estimators.base import AdditiveNoise, KnownVariance
 from shuffledp.formatting import printable

@@ -23,7 +23,7 @@ from typing import Any
 
 import numpy as np
 
-from shuffledp.accounting.rounds import MOST_ROUNDS
+from shuffledp.accounting.calibration import MOST_ROUNDS
 from shuffledp.errors import LabelError, ParameterError
 from shuffledp.formatting import ShortRepr, shown
 from shuffledp.histogram.labels import NotAValue

@@ -11,7 +11,7 @@ import pytest
 from scipy.stats import binom
 
 from shuffledp import DataError, DummyHistogram, ParameterError, TooFewUsersError, run, shuffle
-from shuffledp.accounting.support_curve import SupportCurve
+from shuffledp.accounting.support_curves import SupportCurve
 from shuffledp.estimators.supports import ChanceSupports
 from shuffledp.paper.finite_randomizer import exact_delta, shuffled_distribution, worst_delta
 from shuffledp.protocols import PrivateCoinHistogram

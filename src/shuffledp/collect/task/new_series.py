@@ -7,8 +7,8 @@ from datetime import datetime, timedelta
 
 from msgspec.structs import replace
 
+from shuffledp.accounting.calibration import guarantee_of_one, rounds_of
 from shuffledp.accounting.composition import composed
-from shuffledp.accounting.rounds import guarantee_of_one, rounds_of
 from shuffledp.collect.task.answers import Answers
 from shuffledp.collect.task.asker import asker_fields
 from shuffledp.collect.task.new_task import new_task
@@ -55,7 +55,7 @@ def new_series(
 
     `servers` has one entry for each round; `shufflers` and `analyzer` are instead the same in all rounds. Everything
     else is as for `new_task`. The guarantee of one round has the delta of all divided by `rounds`
-    (accounting/rounds.py says why) and the largest epsilon whose composition is within the total.
+    (accounting/calibration.py says why) and the largest epsilon whose composition is within the total.
     """
     rounds, epsilon, delta = rounds_of(rounds), target_epsilon(epsilon), target_delta(delta)
     period = whole("period", period)

@@ -20,10 +20,10 @@ from typing import Literal
 import msgspec
 from msgspec import inspect
 
+from shuffledp.accounting.calibration import FEWEST_ROUNDS, MOST_ROUNDS
 from shuffledp.accounting.composition import Composition, composed
 from shuffledp.accounting.curve import Guarantee
 from shuffledp.accounting.rounding import PROMISED_DELTA
-from shuffledp.accounting.rounds import FEWEST_ROUNDS, MOST_ROUNDS
 from shuffledp.collect.task.answers import Answers
 from shuffledp.collect.task.asker import ASKER_FIELDS, asker_fields
 from shuffledp.collect.task.guarantee import Promise, check_promise, in_message

@@ -24,7 +24,7 @@ from shuffledp.histogram.facts import NoiseFacts, NoiseKind
 from shuffledp.histogram.tally import Tally
 from shuffledp.noise import Binomial, CompoundPoisson
 from shuffledp.noise.coins import heads
-from shuffledp.noise.compound_poisson import LARGEST_RATE, SIZE_GRID, Clusters
+from shuffledp.noise.compound_poisson import LARGEST_RATE, SIZE_GRID, Clusters, poisson
 from shuffledp.protocols.guarantee import computed
 from shuffledp.protocols.protocol import MessageCount, expected_messages
 from shuffledp.protocols.shuffled_histogram import ShuffledHistogram
@@ -149,7 +149,7 @@ def _poisson_for(target: Target) -> CompoundPoisson:
     """Return the Poisson noise."""
     rate = calibration.first_rate(
         lambda rate: math.log(
-            moved_bins(_poisson(rate), values=target.values_per_person).delta(target.epsilon) / target.delta
+            moved_bins(poisson(rate), values=target.values_per_person).delta(target.epsilon) / target.delta
         ),
         start=calibration.rate_to_start(
             epsilon=target.epsilon, delta=target.delta, shifts=2 * target.values_per_person
@@ -160,8 +160,4 @@ def _poisson_for(target: Target) -> CompoundPoisson:
     )
     if rate is None:
         raise ParameterError(f"epsilon={target.epsilon:g} is too small for poisson dummies: use binomial ones")
-    return _poisson(rate * (1 + SHARE_OF_A_RATE) * target.users / target.honest)
-
-
-def _poisson(rate: float) -> CompoundPoisson:
-    return CompoundPoisson(rate=rate, size_weights=(SIZE_GRID,))
+    return poisson(rate * (1 + SHARE_OF_A_RATE) * target.users / target.honest)

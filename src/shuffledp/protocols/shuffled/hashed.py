@@ -23,7 +23,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from shuffledp.accounting.curve import Curve
-from shuffledp.accounting.hashed_curve import HashedCurve
+from shuffledp.accounting.support_curves import HashedCurve
 from shuffledp.errors import DataError, ParameterError
 from shuffledp.estimators.hashed_values import MOST_VALUES, DecodedTally, HashedValues
 from shuffledp.formatting import readable

@@ -8,8 +8,8 @@ from __future__ import annotations
 import math
 
 from shuffledp.accounting import calibration
-from shuffledp.accounting.hashed_curve import HashedCurve, poisson
 from shuffledp.accounting.rounding import SHARE_OF_A_RATE
+from shuffledp.accounting.support_curves import HashedCurve
 from shuffledp.errors import ParameterError
 from shuffledp.formatting import counted, readable
 from shuffledp.histogram.hash_family import (
@@ -20,7 +20,7 @@ from shuffledp.histogram.hash_family import (
     is_prime,
     next_prime,
 )
-from shuffledp.noise.compound_poisson import LARGEST_RATE, CompoundPoisson
+from shuffledp.noise.compound_poisson import LARGEST_RATE, CompoundPoisson, poisson
 from shuffledp.protocols.target import Target
 from shuffledp.validation import real
 

@@ -21,7 +21,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from shuffledp.accounting.support_curve import MOST_ELEMENTS, SupportCurve
+from shuffledp.accounting.support_curves import MOST_ELEMENTS, SupportCurve
 from shuffledp.errors import DataError, ParameterError
 from shuffledp.estimators.supports import ChanceSupports
 from shuffledp.formatting import readable
