@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, ClassVar, Self
@@ -20,7 +19,7 @@ from shuffledp.histogram.facts import NoiseFacts, NoiseKind, ProtocolFacts, Trus
 from shuffledp.histogram.inputs import Counts, check_domain, check_messages, check_tally, true_counts
 from shuffledp.histogram.tally import Tally
 from shuffledp.protocols.guarantee import changed, guarantee_or_usual, kept, reached
-from shuffledp.protocols.protocol import MessageCount, bits_to_name
+from shuffledp.protocols.protocol import HistogramProtocol, MessageCount, bits_to_name
 from shuffledp.protocols.target import Target, padding_bins_of
 from shuffledp.randomness import generator
 from shuffledp.validation import (
@@ -124,6 +123,11 @@ class BaseHistogram(ShortRepr, ABC):
         """Return the protocol with the least noise for a target."""
 
     @classmethod
+    def _made(cls, target: Target, basis: str, **noise: Any) -> Self:
+        """Return the protocol with this noise, whose guarantee has this basis."""
+        return cls(**target.settled, guarantee=target.guarantee(basis), **noise)
+
+    @classmethod
     def published_for(cls, target: Target) -> Self:
         """Return the protocol with its published parameters for a target."""
         raise ParameterError(f"{cls.__name__} has no published parameters: use calibrate")
@@ -220,12 +224,10 @@ class BaseHistogram(ShortRepr, ABC):
         and missing ones as long as the honest people alone could have sent the rest. The guarantee then still holds,
         but the intervals assume that everyone follows the protocol.
         """
-        domain = self._labelled(domain)
+        domain = labelled(domain, bins=self.bins, padding_bins=self.padding_bins)
         beta = failure_probability(beta)
         ran, tally = self.accept(tally, reports=reports, forged=forged)
-        estimate = read(
-            ran.estimator, tally, bins=self.bins, beta=beta, guarantee=ran.guarantee, about=ran.facts, domain=domain
-        )
+        estimate = read(ran, tally, bins=self.bins, beta=beta, domain=domain)
         return replace(estimate, values_per_person=self.values_per_person, padding_bins=self.padding_bins)
 
     def accept(self, tally: Tally, *, reports: int | None, forged: bool = False) -> tuple[Self, Tally]:
@@ -241,13 +243,6 @@ class BaseHistogram(ShortRepr, ABC):
         if reports is None and not tally.drawn:
             ran._check_participation(tally)
         return ran, tally
-
-    def _labelled(self, domain: Domain | None) -> Domain | None:
-        """The domain with a label for every bin, including the padding bins."""
-        if self.padding_bins and isinstance(domain, Domain) and domain.size == self.bins - self.padding_bins:
-            domain = domain.with_absent(self.padding_bins)
-        check_domain(domain, bins=self.bins)
-        return domain
 
     def _check_number(self, tally: Tally) -> None:
         """Refuse a tally whose number of messages does not fit the number of people."""
@@ -278,11 +273,14 @@ class BaseHistogram(ShortRepr, ABC):
         """Return this protocol for the people who reported: the same randomizer with less noise.
 
         Every missing person may be an honest one. So `honest_users` less the missing people count, and at least the
-        protected person, who did report. If the guarantee then fails, it is replaced by the weaker one.
+        protected person, who did report. If the guarantee then fails, it is replaced by the weaker one. The noise of a
+        curator, or of each person alone, does not come from the others.
         """
-        if reports is None or reports == self.users:
+        people = self.users if reports is None else reporting(reports, users=self.users)
+        if people == self.users:
             return self
-        people = reporting(reports, users=self.users)
+        if self.trusted is not Trusted.SHUFFLER:
+            return replace(self, users=people, honest_users=None)
         honest = max(1, self.honest - (self.users - people))
         ran = replace(self, users=people, honest_users=honest, **self._noise_of(people))
         if self.guarantee is None or kept(self.guarantee, ran.privacy):
@@ -330,17 +328,17 @@ class BaseHistogram(ShortRepr, ABC):
         return describe(self.facts(drawn=drawn), people=self.users, error=self.error(beta).simultaneous, beta=beta)
 
 
-def read(
-    estimator: Estimator,
-    tally: Tally,
-    *,
-    bins: int,
-    beta: float,
-    guarantee: Guarantee | None,
-    about: Callable[..., ProtocolFacts],
-    domain: Domain | None,
-) -> Estimate:
-    """Estimate the histogram of a tally."""
+def labelled(domain: Domain | None, *, bins: int, padding_bins: int) -> Domain | None:
+    """Return the domain with a label for every bin, including the padding bins."""
+    if padding_bins and isinstance(domain, Domain) and domain.size == bins - padding_bins:
+        domain = domain.with_absent(padding_bins)
+    check_domain(domain, bins=bins)
+    return domain
+
+
+def read(ran: HistogramProtocol, tally: Tally, *, bins: int, beta: float, domain: Domain | None) -> Estimate:
+    """Estimate the histogram of a tally of this protocol."""
+    estimator = ran.estimator
     statistic = estimator.statistic(tally)
     counts = estimator.point(statistic)
     per_bin, simultaneous = around_estimates(
@@ -357,7 +355,7 @@ def read(
         bins=bins,
         beta=beta,
         estimator=estimator.name,
-        guarantee=guarantee,
-        about=about,
+        guarantee=ran.guarantee,
+        about=ran.facts,
         domain=domain,
     )

@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from abc import abstractmethod
 from bisect import bisect_left
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from typing import Any, ClassVar, Self
 
@@ -32,7 +32,7 @@ from shuffledp.protocols.base import BaseHistogram
 from shuffledp.protocols.guarantee import computed
 from shuffledp.protocols.protocol import MessageCount
 from shuffledp.protocols.target import Target
-from shuffledp.validation import reporting, whole
+from shuffledp.validation import whole
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -68,11 +68,6 @@ class Curator(BaseHistogram):
     def _counted(self, held: NDArray[np.int64]) -> Counts:
         """The true counts in the form that `sample_tally` needs."""
 
-    def for_reports(self, reports: int | None) -> Self:
-        """Return this protocol for fewer people: the noise does not come from them."""
-        people = self.users if reports is None else reporting(reports, users=self.users)
-        return self if people == self.users else replace(self, users=people, honest_users=None)
-
     @property
     def noise_facts(self) -> NoiseFacts:
         """The kind of noise and its numbers."""
@@ -88,7 +83,7 @@ class LaplaceHistogram(Curator):
         """Return the smallest noise that makes the release exactly (epsilon, delta)-private."""
         values = target.values_per_person
         noise = smallest_noise(target.epsilon, target.delta, values=values)
-        return cls(**target.settled, noise=noise, guarantee=target.guarantee(computed(values)))
+        return cls._made(target, computed(values), noise=noise)
 
     @classmethod
     def published_for(cls, target: Target) -> Self:
@@ -177,27 +172,20 @@ class StabilityHistogram(Curator):
             raise ParameterError(
                 f"epsilon={epsilon:g} with delta={delta:g} needs more noise than this histogram resolves"
             )
-        guarantee = target.guarantee("computed exactly")
         options = [
-            cls(**target.settled, noise=noise, threshold=threshold, guarantee=guarantee) for noise, threshold in private
+            cls._made(target, "computed exactly", noise=noise, threshold=threshold) for noise, threshold in private
         ]
-        return min(options, key=cls._simultaneous)
-
-    def _simultaneous(self) -> float:
-        """The error that compares calibrations."""
-        occupied = min(self.bins, self.users * self.values_per_person)
-        return self.estimator.error(beta=_BETA, bins=self.bins, occupied=occupied)
+        return min(options, key=lambda option: option.error(_BETA).simultaneous)
 
     @classmethod
     def published_for(cls, target: Target) -> Self:
         """Decay e^(-epsilon / 2) and threshold 1 + 2 ln(2 / delta) / epsilon, rounded up to a whole count."""
         target.needs_one_value(cls)
-        return cls(
-            users=target.users,
-            bins=target.bins,
+        return cls._made(
+            target,
+            "published parameters",
             noise=DiscreteLaplace(decay=safely_up(math.exp(-target.epsilon / 2))),
             threshold=math.ceil(1 + 2 * math.log(2 / target.delta) / target.epsilon),
-            guarantee=target.guarantee("published parameters"),
         )
 
     @cached_property

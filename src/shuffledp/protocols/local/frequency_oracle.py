@@ -10,7 +10,7 @@ import os
 from abc import abstractmethod
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Self
 
@@ -28,7 +28,7 @@ from shuffledp.histogram.tally import Tally
 from shuffledp.protocols.protocol import MessageCount
 from shuffledp.protocols.shuffled_histogram import ShuffledHistogram
 from shuffledp.protocols.target import Target
-from shuffledp.validation import real, reporting, target_epsilon, whole
+from shuffledp.validation import real, target_epsilon, whole
 
 _BLOCK = 1 << 14
 """The number of bins that are compared with a report together, so that they stay in the cache."""
@@ -114,11 +114,6 @@ class FrequencyOracle(ShuffledHistogram):
     def tally(self, messages: Any) -> Tally:
         """Count the reports that support each bin."""
         return Tally(np.arange(self.bins), self.supports(messages), messages=len(np.atleast_1d(concatenate(messages))))
-
-    def for_reports(self, reports: int | None) -> Self:
-        """Return the same randomizer for fewer people; each message is private by itself."""
-        people = self.users if reports is None else reporting(reports, users=self.users)
-        return self if people == self.users else replace(self, users=people, honest_users=None)
 
     @property
     def noise_facts(self) -> NoiseFacts:

@@ -61,13 +61,7 @@ class AmplifiedOracle(ShuffledHistogram):
             raise ParameterError(f"kind must be one of {', '.join(choice.__name__ for choice in ORACLES)}")
         choices = [kind] if kind else ORACLES
         candidates = [_best(target, choice) for choice in choices]
-        return cls(
-            users=target.users,
-            bins=target.bins,
-            oracle=min(candidates, key=_largest_error),
-            honest_users=target.honest,
-            guarantee=target.guarantee("amplification by shuffling"),
-        )
+        return cls._made(target, "amplification by shuffling", oracle=min(candidates, key=_largest_error))
 
     @cached_property
     def privacy(self) -> Amplification:

@@ -57,11 +57,8 @@ class DummyHistogram(ShuffledHistogram):
         """Return the protocol with the fewest dummies that make the whole release exactly (epsilon, delta)-private."""
         if dummies not in ("binomial", "poisson"):
             raise ParameterError(f"dummies must be binomial or poisson, got {dummies!r}")
-        return cls(
-            **target.settled,
-            noise=_binomial_for(target) if dummies == "binomial" else _poisson_for(target),
-            guarantee=target.guarantee(computed(target.values_per_person)),
-        )
+        noise = _binomial_for(target) if dummies == "binomial" else _poisson_for(target)
+        return cls._made(target, computed(target.values_per_person), noise=noise)
 
     @classmethod
     def minimum_users(cls, *, epsilon: float, delta: float, values_per_person: int = 1) -> int:

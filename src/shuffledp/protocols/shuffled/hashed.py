@@ -37,7 +37,7 @@ from shuffledp.histogram.tally import Tally
 from shuffledp.noise import CompoundPoisson
 from shuffledp.noise.binomial import GRID_BITS
 from shuffledp.noise.compound_poisson import SIZE_GRID, Clusters
-from shuffledp.protocols.base import read
+from shuffledp.protocols.base import labelled, read
 from shuffledp.protocols.protocol import MessageCount, bits_to_name
 from shuffledp.protocols.shuffled.hashed_noise import DUMMIES, calibrate_levels, calibrate_values, dummies_of_all
 from shuffledp.protocols.shuffled_histogram import ShuffledHistogram
@@ -84,24 +84,16 @@ class HashedHistogram(ShuffledHistogram):
     def for_target(cls, target: Target, *, dummies: float = DUMMIES) -> Self:
         """Return the protocol with the least noise, at about `dummies` dummies for each value of a person."""
         rate, modulus = calibrate_values(target, dummies=dummies)
-        return cls(
-            **target.settled,
-            family=HashFamily.of(modulus=modulus, values=target.cells),
-            dummies=dummies_of_all(rate, target),
-            guarantee=target.guarantee("computed as an upper bound"),
-        )
+        family = HashFamily.of(modulus=modulus, values=target.cells)
+        return cls._made(target, "computed as an upper bound", family=family, dummies=dummies_of_all(rate, target))
 
     @classmethod
     def for_levels(cls, target: Target, *, levels: int, pieces: int, dummies: float = DUMMIES) -> Self:
         """Return the protocol for one value on each of several levels; each parent of a value has `pieces` values."""
         rate, modulus = calibrate_levels(target, levels=levels, pieces=pieces, dummies=dummies)
-        return cls(
-            **target.settled,
-            family=HashFamily.of(modulus=modulus, values=target.cells, pieces=pieces, levels=levels),
-            dummies=dummies_of_all(rate, target),
-            guarantee=target.guarantee("computed as an upper bound"),
-            levels=levels,
-        )
+        family = HashFamily.of(modulus=modulus, values=target.cells, pieces=pieces, levels=levels)
+        dummies_of = dummies_of_all(rate, target)
+        return cls._made(target, "computed as an upper bound", family=family, dummies=dummies_of, levels=levels)
 
     @cached_property
     def privacy(self) -> Curve:
@@ -218,7 +210,7 @@ class HashedHistogram(ShuffledHistogram):
         bins = np.atleast_1d(np.asarray(values))
         check_looked_up(bins.size)
         check_bins(bins, bins=self.bins, what="value")
-        domain = self._labelled(domain)
+        domain = labelled(domain, bins=self.bins, padding_bins=self.padding_bins)
         ran, tally = self.accept(tally, reports=reports)
         labels = bins.astype(np.int64) if domain is None else domain.decode(bins)
         return ran.looked_up(ran.estimator.statistic_of(tally, bins.astype(np.int64)), labels, beta=beta)
@@ -226,12 +218,10 @@ class HashedHistogram(ShuffledHistogram):
     def looked_up(self, statistic: Tally, labels: NDArray[Any], *, beta: float) -> Estimate:
         """Estimate values with these labels from the numbers of messages that are consistent with them."""
         estimate = read(
-            self.estimator,
+            self,
             statistic.renamed(np.arange(len(statistic))),
             bins=len(labels),
             beta=failure_probability(beta),
-            guarantee=self.guarantee,
-            about=self.facts,
             domain=Domain.of(labels.tolist()),
         )
         return replace(

@@ -31,8 +31,7 @@ from shuffledp.histogram.shuffle import concatenate
 from shuffledp.histogram.tally import Tally
 from shuffledp.protocols.guarantee import require_guarantee
 from shuffledp.protocols.protocol import MessageCount
-from shuffledp.protocols.shuffled import parities as decoding
-from shuffledp.protocols.shuffled import parities as sampling
+from shuffledp.protocols.shuffled import parities
 from shuffledp.protocols.shuffled_histogram import ShuffledHistogram
 from shuffledp.protocols.target import Target, need_one_value
 from shuffledp.validation import target_delta, target_epsilon, whole
@@ -96,14 +95,7 @@ class PrivateCoinHistogram(ShuffledHistogram):
                 f"{MOST_NOISE_MESSAGES}",
                 instead="or fewer elements" if elements > 1 else "",
             )
-        return cls(
-            users=target.users,
-            bins=target.bins,
-            elements=elements,
-            noise_messages=needed,
-            honest_users=honest,
-            guarantee=target.guarantee("computed as an upper bound"),
-        )
+        return cls._made(target, "computed as an upper bound", elements=elements, noise_messages=needed)
 
     @classmethod
     def published_for(cls, target: Target) -> Self:
@@ -113,12 +105,11 @@ class PrivateCoinHistogram(ShuffledHistogram):
         """
         target.needs_one_value(cls)
         return require_guarantee(
-            cls(
-                users=target.users,
-                bins=target.bins,
+            cls._made(
+                target,
+                "published parameters",
                 elements=max(1, (target.users - 1).bit_length()),
                 noise_messages=math.ceil(36 * math.log(1 / target.delta) / target.epsilon**2),
-                guarantee=target.guarantee("published parameters"),
             )
         )
 
@@ -175,11 +166,11 @@ class PrivateCoinHistogram(ShuffledHistogram):
     @property
     def _message(self) -> np.dtype[np.void]:
         """The elements of a message as one item, so that messages form a flat array."""
-        return np.dtype((np.void, self.elements * decoding.word_kind(self.bits_per_element).itemsize))
+        return np.dtype((np.void, self.elements * parities.word_kind(self.bits_per_element).itemsize))
 
     def _send(self, people: NDArray[np.int64], rng: np.random.Generator) -> NDArray[np.void]:
         """Send the real messages of all people, then the noise."""
-        kind = decoding.word_kind(self.bits_per_element)
+        kind = parities.word_kind(self.bits_per_element)
         size = people.size * (1 + self.noise_messages), self.elements
         words = rng.integers(0, 1 << self.bits_per_element, size=size, dtype=kind)
         real, vectors = words[: people.size], (people + 1).astype(kind)[:, None]
@@ -195,16 +186,16 @@ class PrivateCoinHistogram(ShuffledHistogram):
                 f"messages must be reports of this protocol: {self.elements} elements of {self.bits_per_element} bits, "
                 f"{self._message.itemsize} bytes each"
             )
-        bits, kind = self.bits_per_element, decoding.word_kind(self.bits_per_element)
+        bits, kind = self.bits_per_element, parities.word_kind(self.bits_per_element)
         words = flat.view(kind).reshape(flat.size, self.elements)
         if words.size and int(words.max()) >> bits:
             raise DataError(f"a message has an element of more than {bits} bits")
-        supported = decoding.supports(words, bits=bits, bins=self.bins)
+        supported = parities.supports(words, bits=bits, bins=self.bins)
         return Tally(np.arange(self.bins), supported, messages=flat.size)
 
     def _draw(self, truth: Tally, rng: np.random.Generator) -> Tally:
         """Sample all supports from their joint distribution. Only messages that support a bin by chance cost work."""
-        supports = sampling.sample_supports(
+        supports = parities.sample_supports(
             np.repeat(truth.symbols.astype(np.int64), truth.counts),
             self.users * self.noise_messages,
             equations=self.elements,

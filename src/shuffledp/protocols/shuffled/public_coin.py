@@ -111,16 +111,8 @@ class PublicCoinHistogram(ShuffledHistogram):
         if probability is None:
             needed = cls.minimum_users(epsilon=target.epsilon, delta=target.delta, rows=rows)
             raise target.too_few(needed, how=f"with {rows} rows")
-        return cls(
-            users=target.users,
-            bins=target.bins,
-            rows=rows,
-            width=width,
-            noise=Binomial(trials=target.users, probability=probability),
-            coin=coin,
-            honest_users=target.honest,
-            guarantee=target.guarantee("computed as an upper bound"),
-        )
+        noise = Binomial(trials=target.users, probability=probability)
+        return cls._made(target, "computed as an upper bound", rows=rows, width=width, noise=noise, coin=coin)
 
     @classmethod
     def published_for(cls, target: Target) -> Self:
@@ -138,15 +130,9 @@ class PublicCoinHistogram(ShuffledHistogram):
                 f"{needed / target.users:.2g} > 1/2",
                 instead=f"or calibrate exactly to need only {exactly}",
             )
+        noise = Binomial(trials=target.users, probability=safely_up(needed / target.users))
         return require_guarantee(
-            cls(
-                users=target.users,
-                bins=target.bins,
-                rows=rows,
-                width=2 * target.users,
-                noise=Binomial(trials=target.users, probability=safely_up(needed / target.users)),
-                guarantee=target.guarantee("published parameters"),
-            )
+            cls._made(target, "published parameters", rows=rows, width=2 * target.users, noise=noise)
         )
 
     @classmethod

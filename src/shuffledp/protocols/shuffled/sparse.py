@@ -59,12 +59,7 @@ class SparseHistogram(ShuffledHistogram):
         distributions = distributions_for(target, messages=messages, error=error)
         while True:
             everyone = of_everyone(distributions, target)
-            protocol = cls(
-                **target.settled,
-                pairs=everyone.pairs,
-                lone=everyone.lone,
-                guarantee=target.guarantee("computed as an upper bound"),
-            )
+            protocol = cls._made(target, "computed as an upper bound", pairs=everyone.pairs, lone=everyone.lone)
             if protocol.privacy.delta(target.epsilon) <= target.delta:
                 return protocol
             distributions = distributions.scaled(1 + SCALED_DISTRIBUTIONS)  # rounding of the scaled rates
