@@ -16,7 +16,7 @@ from shuffledp.paper.finite_randomizer import shifted_delta
 from shuffledp.protocols import CATALOGUE, RealSum, Target
 from shuffledp.protocols.local import LocalHashing
 from shuffledp.protocols.local.hashed_reports import _hash
-from shuffledp.protocols.sums.blanket_sum import BlanketSum
+from shuffledp.protocols.shuffled.blanket import BlanketSum
 from tests.oracles.exact import distribution_table, exact_exp
 from tests.protocols.test_contract import MOST_DEVIATIONS, NOISY, deviations
 

@@ -16,7 +16,7 @@ from shuffledp.errors import DataError, ParameterError, TooFewUsersError
 from shuffledp.estimators.supports import flipped_reach
 from shuffledp.paper.finite_randomizer import worst_delta
 from shuffledp.protocols import BlanketHistogram, BlanketSum
-from shuffledp.protocols.sums.blanket_sum import published_coins
+from shuffledp.protocols.shuffled.blanket import published_coins
 from tests.oracles.goodness import assert_distribution, assert_not_distribution
 
 WISH = {"epsilon": 1.0, "delta": 1e-6}
