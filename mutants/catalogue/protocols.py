@@ -46,7 +46,7 @@ MUTANTS = (
     Mutant(
         name="published-parameters-unchecked",
         harm="Published parameters are used where they miss their guarantee.",
-        target="shuffledp.protocols.guarantee:require_guarantee",
+        target="shuffledp.protocols.target:require_guarantee",
         pattern="reached > requested.delta",
         replacement="reached > 1",
         tests=(

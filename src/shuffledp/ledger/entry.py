@@ -13,8 +13,8 @@ from shuffledp.accounting.curve import Curve
 from shuffledp.errors import DataError, ParameterError
 from shuffledp.formatting import ShortRepr
 from shuffledp.protocols.catalogue import from_record, to_record
-from shuffledp.protocols.guarantee import guarantee_or_usual
 from shuffledp.protocols.protocol import HistogramProtocol
+from shuffledp.protocols.target import guarantee_or_usual
 
 ELSEWHERE = "spent elsewhere"
 _LONGEST = 200

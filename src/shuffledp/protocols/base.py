@@ -18,9 +18,8 @@ from shuffledp.histogram.estimate import Estimate
 from shuffledp.histogram.facts import NoiseFacts, NoiseKind, ProtocolFacts, Trusted
 from shuffledp.histogram.inputs import Counts, check_domain, check_messages, check_tally, true_counts
 from shuffledp.histogram.tally import Tally
-from shuffledp.protocols.guarantee import changed, guarantee_or_usual, kept, reached
 from shuffledp.protocols.protocol import HistogramProtocol, MessageCount, bits_to_name
-from shuffledp.protocols.target import Target, padding_bins_of
+from shuffledp.protocols.target import Target, changed, guarantee_or_usual, kept, padding_bins_of, reached
 from shuffledp.randomness import generator
 from shuffledp.validation import (
     failure_probability,

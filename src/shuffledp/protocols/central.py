@@ -29,9 +29,8 @@ from shuffledp.histogram.tally import Tally
 from shuffledp.noise.binomial import safely_up
 from shuffledp.noise.discrete_laplace import DiscreteLaplace
 from shuffledp.protocols.base import BaseHistogram
-from shuffledp.protocols.guarantee import computed
 from shuffledp.protocols.protocol import MessageCount
-from shuffledp.protocols.target import Target
+from shuffledp.protocols.target import Target, computed
 from shuffledp.validation import whole
 
 

@@ -19,8 +19,7 @@ from shuffledp.histogram.estimate import Estimate
 from shuffledp.histogram.facts import ProtocolFacts
 from shuffledp.histogram.inputs import Counts
 from shuffledp.histogram.tally import Tally
-from shuffledp.protocols.guarantee import HasGuarantee
-from shuffledp.protocols.target import Target
+from shuffledp.protocols.target import HasGuarantee, Target
 
 ShuffledName = Literal[
     "shuffled-response",

@@ -27,11 +27,10 @@ from shuffledp.histogram.tally import Tally
 from shuffledp.noise.binomial import round_up_to_grid, safely_up
 from shuffledp.noise.coins import heads
 from shuffledp.protocols.base import BaseHistogram
-from shuffledp.protocols.guarantee import require_guarantee
 from shuffledp.protocols.protocol import MessageCount, expected_messages
 from shuffledp.protocols.shuffled_histogram import ShuffledHistogram
 from shuffledp.protocols.sums.binary_sum import SumOfBits, check_bits
-from shuffledp.protocols.target import Target
+from shuffledp.protocols.target import Target, require_guarantee
 from shuffledp.validation import real
 
 _FLIPS_AT_ONCE = 1 << 18

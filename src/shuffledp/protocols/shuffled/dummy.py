@@ -25,10 +25,9 @@ from shuffledp.histogram.tally import Tally
 from shuffledp.noise import Binomial, CompoundPoisson
 from shuffledp.noise.coins import heads
 from shuffledp.noise.compound_poisson import LARGEST_RATE, SIZE_GRID, Clusters, poisson
-from shuffledp.protocols.guarantee import computed
 from shuffledp.protocols.protocol import MessageCount, expected_messages
 from shuffledp.protocols.shuffled_histogram import ShuffledHistogram
-from shuffledp.protocols.target import Target
+from shuffledp.protocols.target import Target, computed
 from shuffledp.validation import target_delta, target_epsilon, values_each
 
 _DUMMIES_AT_ONCE = 1 << 18

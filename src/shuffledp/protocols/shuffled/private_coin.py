@@ -29,11 +29,10 @@ from shuffledp.histogram.facts import NoiseFacts, NoiseKind
 from shuffledp.histogram.inputs import few_enough_bins
 from shuffledp.histogram.shuffle import concatenate
 from shuffledp.histogram.tally import Tally
-from shuffledp.protocols.guarantee import require_guarantee
 from shuffledp.protocols.protocol import MessageCount
 from shuffledp.protocols.shuffled import parities
 from shuffledp.protocols.shuffled_histogram import ShuffledHistogram
-from shuffledp.protocols.target import Target, need_one_value
+from shuffledp.protocols.target import Target, need_one_value, require_guarantee
 from shuffledp.validation import target_delta, target_epsilon, whole
 
 MOST_NOISE_MESSAGES = 2**20

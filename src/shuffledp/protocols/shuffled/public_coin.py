@@ -30,10 +30,9 @@ from shuffledp.histogram.tally import Tally
 from shuffledp.noise import Binomial
 from shuffledp.noise.binomial import safely_up
 from shuffledp.noise.coins import heads
-from shuffledp.protocols.guarantee import require_guarantee
 from shuffledp.protocols.protocol import MessageCount, bits_to_name
 from shuffledp.protocols.shuffled_histogram import ShuffledHistogram
-from shuffledp.protocols.target import Target, need_one_value
+from shuffledp.protocols.target import Target, need_one_value, require_guarantee
 from shuffledp.validation import target_delta, target_epsilon, whole
 
 _MOST_CELLS = 2**31

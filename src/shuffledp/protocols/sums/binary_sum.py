@@ -29,9 +29,8 @@ from shuffledp.histogram.tally import Tally
 from shuffledp.noise import Binomial
 from shuffledp.noise.coins import count_heads
 from shuffledp.protocols.base import BaseHistogram
-from shuffledp.protocols.guarantee import computed, theorem_noise
 from shuffledp.protocols.protocol import MessageCount
-from shuffledp.protocols.target import Target, need_one_value
+from shuffledp.protocols.target import Target, computed, need_one_value, theorem_noise
 from shuffledp.randomness import generator
 from shuffledp.validation import target_delta, target_epsilon, whole
 

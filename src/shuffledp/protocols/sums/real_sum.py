@@ -41,8 +41,8 @@ from shuffledp.noise.binomial import safely_up
 from shuffledp.noise.compound_poisson import poisson_table
 from shuffledp.noise.discrete_laplace import DiscreteLaplace
 from shuffledp.noise.distribution import TAIL, WEIGHT_BITS, InversionTable
-from shuffledp.protocols.guarantee import guarantee_or_usual
 from shuffledp.protocols.protocol import MessageCount
+from shuffledp.protocols.target import guarantee_or_usual
 from shuffledp.randomness import generator, random_words
 from shuffledp.validation import (
     failure_probability,
