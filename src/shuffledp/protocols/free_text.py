@@ -33,8 +33,7 @@ from shuffledp.histogram.intervals import Intervals
 from shuffledp.histogram.tally import Tally, as_symbols
 from shuffledp.histogram.text_code import FIRST_PIECE, TextCode
 from shuffledp.progress import Progress, quiet
-from shuffledp.protocols.shuffled.hashed import HashedHistogram
-from shuffledp.protocols.shuffled.hashed_noise import DUMMIES
+from shuffledp.protocols.shuffled.hashed import DUMMIES, HashedHistogram
 from shuffledp.protocols.target import Target
 from shuffledp.randomness import generator
 from shuffledp.validation import failure_probability

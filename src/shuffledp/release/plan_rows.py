@@ -20,7 +20,7 @@ from shuffledp.formatting import printable
 from shuffledp.progress import Progress, quiet
 from shuffledp.protocols.catalogue import CATALOGUE, Entry, Model
 from shuffledp.protocols.protocol import HistogramProtocol
-from shuffledp.protocols.shuffled.hashed_noise import DUMMIES, LEAST_DUMMIES
+from shuffledp.protocols.shuffled.hashed import DUMMIES, LEAST_DUMMIES
 from shuffledp.protocols.target import Target
 from shuffledp.release.limits import detection_limit
 

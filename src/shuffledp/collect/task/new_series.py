@@ -19,7 +19,7 @@ from shuffledp.collect.task.task import Admission, Claim, Task
 from shuffledp.errors import ParameterError
 from shuffledp.progress import Progress, quiet
 from shuffledp.protocols.message_limit import LimitCost
-from shuffledp.protocols.shuffled.hashed_noise import DUMMIES
+from shuffledp.protocols.shuffled.hashed import DUMMIES
 from shuffledp.protocols.shuffled_histogram import most_messages
 from shuffledp.validation import target_delta, target_epsilon, whole
 

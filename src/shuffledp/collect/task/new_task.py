@@ -25,8 +25,7 @@ from shuffledp.progress import Progress, quiet
 from shuffledp.protocols.catalogue import named
 from shuffledp.protocols.ranges import Ranges
 from shuffledp.protocols.shuffled.dummy import DummyHistogram
-from shuffledp.protocols.shuffled.hashed import HashedHistogram
-from shuffledp.protocols.shuffled.hashed_noise import DUMMIES
+from shuffledp.protocols.shuffled.hashed import DUMMIES, HashedHistogram
 from shuffledp.protocols.shuffled_histogram import ShuffledHistogram, most_messages
 from shuffledp.protocols.target import Target
 from shuffledp.release.choose import choose

@@ -8,6 +8,9 @@ the number of its holders plus noise, whose distribution is known exactly. With 
 with every q-th value. So a few dummies per person hide any number of values.
 
 If people hold one value on each of several `levels`, each level has its own messages and dummies.
+
+Calibration finds the least dummies that give a guarantee, and the number of buckets. More buckets mean more dummies
+from each person and less noise by chance from the messages of others.
 """
 
 from __future__ import annotations
@@ -22,28 +25,49 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from shuffledp.accounting import calibration
 from shuffledp.accounting.curve import Curve
+from shuffledp.accounting.rounding import SHARE_OF_A_RATE
 from shuffledp.accounting.support_curves import HashedCurve
 from shuffledp.errors import DataError, ParameterError
 from shuffledp.estimators.hashed_values import MOST_VALUES, DecodedTally, HashedValues
-from shuffledp.formatting import readable
+from shuffledp.formatting import counted, readable
 from shuffledp.histogram.domain import Domain
 from shuffledp.histogram.estimate import Estimate
 from shuffledp.histogram.facts import NoiseFacts, NoiseKind
-from shuffledp.histogram.hash_family import MOST_LEVELS, MOST_MESSAGES, HashFamily
+from shuffledp.histogram.hash_family import (
+    EXPANDED_SEEDS,
+    MOST_LEVELS,
+    MOST_MESSAGES,
+    MOST_MODULUS,
+    HashFamily,
+    is_prime,
+    next_prime,
+)
 from shuffledp.histogram.inputs import check_bins
 from shuffledp.histogram.shuffle import concatenate
 from shuffledp.histogram.tally import Tally
 from shuffledp.noise import CompoundPoisson
 from shuffledp.noise.binomial import GRID_BITS
-from shuffledp.noise.compound_poisson import SIZE_GRID, Clusters
+from shuffledp.noise.compound_poisson import LARGEST_RATE, SIZE_GRID, Clusters, poisson
 from shuffledp.protocols.base import labelled, read
 from shuffledp.protocols.protocol import MessageCount, bits_to_name
-from shuffledp.protocols.shuffled.hashed_noise import DUMMIES, calibrate_levels, calibrate_values, dummies_of_all
 from shuffledp.protocols.shuffled_histogram import ShuffledHistogram
 from shuffledp.protocols.target import Target
 from shuffledp.randomness import generator
-from shuffledp.validation import failure_probability, whole
+from shuffledp.validation import failure_probability, real, whole
+
+DUMMIES = 4.0
+"""The default number of dummies for each value of a person: the standard deviation is then 1.12 times the least."""
+
+LEAST_DUMMIES, MOST_DUMMIES = 0.01, 1000.0
+"""With fewer dummies, the messages of other people are nearly all of the noise; more of them gain nothing."""
+
+_ROUNDS = 2
+"""The number of times that noise and buckets of several values are adjusted to each other; the noise comes last."""
+
+_BUCKETS_PER_SQUARE = 4
+"""The fewest buckets for K values of a person, relative to K^2: with fewer, shared messages cost too many dummies."""
 
 MOST_LOOKED_UP = 10**6
 """The most values that are looked up at once."""
@@ -83,16 +107,16 @@ class HashedHistogram(ShuffledHistogram):
     @classmethod
     def for_target(cls, target: Target, *, dummies: float = DUMMIES) -> Self:
         """Return the protocol with the least noise, at about `dummies` dummies for each value of a person."""
-        rate, modulus = calibrate_values(target, dummies=dummies)
+        rate, modulus = _calibrate_values(target, dummies=dummies)
         family = HashFamily.of(modulus=modulus, values=target.cells)
-        return cls._made(target, "computed as an upper bound", family=family, dummies=dummies_of_all(rate, target))
+        return cls._made(target, "computed as an upper bound", family=family, dummies=_dummies_of_all(rate, target))
 
     @classmethod
     def for_levels(cls, target: Target, *, levels: int, pieces: int, dummies: float = DUMMIES) -> Self:
         """Return the protocol for one value on each of several levels; each parent of a value has `pieces` values."""
-        rate, modulus = calibrate_levels(target, levels=levels, pieces=pieces, dummies=dummies)
+        rate, modulus = _calibrate_levels(target, levels=levels, pieces=pieces, dummies=dummies)
         family = HashFamily.of(modulus=modulus, values=target.cells, pieces=pieces, levels=levels)
-        dummies_of = dummies_of_all(rate, target)
+        dummies_of = _dummies_of_all(rate, target)
         return cls._made(target, "computed as an upper bound", family=family, dummies=dummies_of, levels=levels)
 
     @cached_property
@@ -304,3 +328,75 @@ def check_looked_up(number: int) -> None:
 def _on_grid(probability: float) -> float:
     """The nearest multiple of 2^-53."""
     return math.ldexp(round(math.ldexp(probability, GRID_BITS)), -GRID_BITS)
+
+
+def _calibrate_values(target: Target, *, dummies: float) -> tuple[float, int]:
+    """Return the mean number of honest people's dummies on each value, and the number of buckets."""
+    dummies, values = _checked(dummies), target.values_per_person
+    rate = _rate(target, values=values, shared=0.0)
+    for _ in range(_ROUNDS):
+        modulus = _buckets(dummies * values * target.honest / rate, target.cells, each=values)
+        if values == 1:
+            break
+        rate = _rate(target, values=values, shared=1 / modulus)
+    return rate, modulus
+
+
+def _calibrate_levels(target: Target, *, levels: int, pieces: int, dummies: float) -> tuple[float, int]:
+    """Return the same for one value on each of several levels."""
+    dummies = _checked(dummies)
+    rate = _rate(target, values=levels, shared=0.0)
+    most = min(MOST_MODULUS, MOST_MESSAGES // (EXPANDED_SEEDS * levels)) // 2  # the next prime is below twice as much
+    return rate, next_prime(max(pieces, 2, min(most, math.ceil(dummies * target.honest / rate))))
+
+
+def _dummies_of_all(rate: float, target: Target) -> CompoundPoisson:
+    """The dummies of all people together, given the mean number of the honest ones."""
+    mean = rate * (1 + SHARE_OF_A_RATE) * target.users / target.honest
+    if mean > LARGEST_RATE:
+        raise ParameterError(
+            f"with only {target.honest:,} honest people among {target.users:,}, all together must make more noise than "
+            "can be computed: more of them must be honest"
+        )
+    return poisson(mean)
+
+
+def _checked(dummies: float) -> float:
+    """Return the number of dummies for each value of a person."""
+    number = real("dummies", dummies)
+    if not LEAST_DUMMIES <= number <= MOST_DUMMIES:
+        raise ParameterError(f"dummies must be {LEAST_DUMMIES:g} to {MOST_DUMMIES:g} for each value, got {number:g}")
+    return number
+
+
+def _rate(target: Target, *, values: int, shared: float) -> float:
+    """The smallest mean number of honest people's dummies that gives the guarantee."""
+
+    def excess(rate: float) -> float:
+        delta = HashedCurve(rate=rate, values=values, shared=shared).delta(target.epsilon)
+        return math.log(max(delta, 1e-300) / target.delta)
+
+    start = calibration.rate_to_start(epsilon=target.epsilon, delta=target.delta, shifts=2 * values)
+    rate = calibration.first_rate(excess, start=start, largest=calibration.LARGEST_CALIBRATED)
+    if rate is None:
+        each = counted(values, "hashed value")
+        raise ParameterError(f"epsilon={target.epsilon:g} is too small for {each} of each person")
+    return rate
+
+
+def _buckets(wanted: float, values: int, *, each: int) -> int:
+    """The number of buckets: about the wanted one, however few values there are, so that other people add little."""
+    fewest = next_prime(_BUCKETS_PER_SQUARE * each**2 if each > 1 else 2)
+    modulus = next_prime(max(fewest, min(math.ceil(wanted), MOST_MODULUS // 2)))
+    while each > 1 and HashFamily.of(modulus=modulus, values=values).expanded:
+        if modulus == fewest:
+            raise ParameterError(f"bins must be fewer for {each} hashed values of each person, got {readable(values)}")
+        modulus = max(fewest, _last_prime(int(modulus * 0.9)))
+    return modulus
+
+
+def _last_prime(number: int) -> int:
+    """The largest prime that is not above a number."""
+    while not is_prime(number):
+        number -= 1
+    return number
