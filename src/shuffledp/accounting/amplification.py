@@ -1,8 +1,6 @@
 """Privacy amplification by shuffling the messages of a local randomizer.
 
-Every person sends one message of an epsilon0-local randomizer, and the messages are shuffled. The release is then
-(epsilon, delta)-private along a curve far below epsilon0. This module has the tight numerical bound, two published
-closed forms, and a lower bound for every randomizer.
+This module has the tight numerical bound, two published closed forms, and a lower bound for every randomizer.
 
 The tight bound is from Feldman, McMillan and Talwar, "Stronger privacy amplification by shuffling": other people
 imitate the one whose value is replaced. Let C ~ Bin(n - 1, q), q = 2 / (e^epsilon0 + 1), of them be fair copies of
@@ -100,9 +98,7 @@ class Amplification(Curve):
         return self._bound(epsilon, upper=True)
 
     def delta_of_bound(self, epsilon: float) -> tuple[float, float]:
-        """Lower and upper numbers for the tight bound itself; they differ by the cost of merged values of C and
-        rounding.
-        """
+        """Lower and upper numbers for the tight bound itself, which differ by merged values of C and rounding."""
         return self._bound(epsilon, upper=False), self._bound(epsilon, upper=True)
 
     def epsilon(self, delta: float) -> float:
@@ -126,9 +122,7 @@ class Amplification(Curve):
         return self.local_epsilon if found is None else epsilon_at(found)
 
     def _rough_epsilon(self, delta: float) -> float:
-        """The start of the search: the epsilon of a Gaussian whose mean moves by the same number of standard
-        deviations.
-        """
+        """The epsilon of a Gaussian whose mean moves by the same number of standard deviations."""
         t, copied = self.telling, _copied_by_all(self.local_epsilon)
         shift = 2 * (1 - copied) * t / math.sqrt(t + self.users * copied * t)
         return shift * math.sqrt(2 * math.log(1 / delta)) + shift**2 / 2
@@ -159,9 +153,7 @@ class Amplification(Curve):
 
     @property
     def _copy_rates(self) -> tuple[float, float]:
-        """Lower bounds on the probabilities that another person sends a copy of a telling message, and of another
-        message.
-        """
+        """Lower bounds on the probabilities that another person sends a copy of a telling message, or of another."""
         plain = max(1 - self.telling - SEVERAL_OPERATIONS, 0.0)
         margin = 1 - 8 * SEVERAL_OPERATIONS
         return _copied_by_all(self.local_epsilon) * self.telling * margin, plain * self.covered * margin
@@ -174,9 +166,7 @@ class Amplification(Curve):
 
     @property
     def _copied(self) -> float:
-        """The probability that another person sends a copy; with this share of telling ones, no kind exceeds its
-        rate.
-        """
+        """The probability that another person sends a copy; with this telling share, no kind exceeds its rate."""
         if self.telling == 1:
             return _copied_by_all(self.local_epsilon)
         (telling, plain), share = self._copy_rates, self._telling_share

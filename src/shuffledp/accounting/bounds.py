@@ -1,13 +1,12 @@
 """Privacy curves as upper bounds: what all curves share, several rows of one person, and closed forms.
 
-A curve for one replaced row is a bound for k rows: go from one dataset to the other in k steps, each of which replaces
-one row. For an event S and epsilon = e_1 + ... + e_k,
+A curve for one replaced row is a bound for k rows, which are replaced in k steps: for epsilon = e_1 + ... + e_k,
 
-    P_0(S) <= delta(e_1) + e^e_1 P_1(S) <= ... <= sum over i of e^(e_1 + ... + e_(i-1)) delta(e_i) + e^epsilon P_k(S).
+    delta_k(epsilon) <= sum over i of e^(e_1 + ... + e_(i-1)) delta(e_i).
 
-Every split of epsilon gives a valid delta. Two are tried: equal parts, which is best for a pure guarantee, and parts
-that grow by the same amount from step to step, which is best for Gaussian noise. Curves of shifted noise are exact for
-k rows instead (accounting/curve.py); docs/proofs/exact-privacy.md, "Several rows of one person", has the proof.
+Two splits of epsilon are tried: equal parts, which is best for a pure guarantee, and parts that grow by the same amount
+from step to step, which is best for Gaussian noise. Curves of shifted noise are exact for k rows instead
+(accounting/curve.py); docs/proofs/exact-privacy.md, "Several rows of one person", has the proof.
 """
 
 from __future__ import annotations
@@ -149,7 +148,7 @@ class GroupCurve(Curve):
 
     @property
     def neighbours(self) -> str:
-        """The neighbouring relation of datasets."""
+        """Datasets in which several rows are replaced."""
         return replaced_rows(self.rows)
 
     def delta(self, epsilon: float) -> float:

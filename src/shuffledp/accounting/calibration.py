@@ -1,13 +1,9 @@
 """The smallest noise that gives a requested guarantee, and the fewest people with whom it is possible.
 
-`guarantee_of_one` is the guarantee of one of several rounds, given the guarantee of all together. Every round has the
-same noise, sampled anew, and one person may answer all of them. The search finds the weakest guarantee of one round,
-hence the least noise, whose composition is within the guarantee of all.
-
-**The delta of one round.** A round has many true guarantees (epsilon, delta): its whole curve. The stated one has
-delta / rounds. The deltas of all rounds then add up to the delta of all, so a reader can see with basic composition
-alone that the total is at most (rounds * epsilon, delta). The exact composition is far below that. The noise hardly
-depends on this choice, since it is calibrated to the composition.
+`guarantee_of_one` is the weakest guarantee of one of several rounds whose composition is within the guarantee of all.
+Every round has the same noise, sampled anew, and one person may answer all of them. The stated delta of a round is
+delta / rounds: a reader can then see with basic composition alone that the total is at most (rounds * epsilon, delta).
+The noise hardly depends on this choice, since it is calibrated to the composition.
 """
 
 from __future__ import annotations
@@ -118,8 +114,7 @@ def fewest_users(curve_of: CurveOf, *, epsilon: float, delta: float, shifts: int
 def moved_bins_probability(*, users: int, epsilon: float, delta: float, values: int = 1) -> float | None:
     """Return `smallest_probability` for histograms whose bins have binomial noise of one coin per person; cached.
 
-    The paper's histogram and the dummy histogram have the same curve, so one release compares both at the cost of one.
-    `values` is the number of values per person.
+    The paper's histogram and the dummy histogram have the same curve. `values` is the number of values per person.
     """
     return smallest_probability(
         partial(_binomial_bins, values), users=users, epsilon=epsilon, delta=delta, shifts=2 * values
@@ -171,7 +166,7 @@ basic composition, but for the cost of sampling again, which is below one part i
 
 
 def rounds_of(value: object, *, name: str = "rounds") -> int:
-    """Return a number of rounds."""
+    """Check a number of rounds."""
     number = whole(name, value, minimum=FEWEST_ROUNDS)
     if number > MOST_ROUNDS:
         raise ParameterError(f"{name} must be from {FEWEST_ROUNDS} to {MOST_ROUNDS}, got {number}")

@@ -2,30 +2,26 @@
 
 Releases whose curves are shifts of noise are composed shift by shift, as `PrivacyCurve.compose` does. Every other
 release is known by its numbers delta(epsilon) only; `connected` turns these into a pair of distributions. In both cases
-a later question may depend on earlier results (docs/proofs/exact-privacy.md, "Several releases"), and
-accounting/loss.py adds the losses.
+a later question may depend on earlier results, and accounting/loss.py adds the losses. The proofs are in
+docs/proofs/exact-privacy.md, from "Several releases" on.
 
-**Connecting the dots.** Let H(x) = sup over events of P - x Q, x = e^epsilon, be the truth for two neighbours in either
-order. H is convex in x, decreasing, and 1 at x = 0. A curve bounds it for every x >= 1, and with P and Q exchanged for
-x < 1:
+**Connecting the dots** (Doroshenko, Ghazi, Kamath, Kumar and Manurangsi 2022). Let H(x) = sup over events of P - x Q, x
+= e^epsilon, for two neighbours in either order. Then
 
     H(x) <= delta(ln x)  for x >= 1,    H(x) <= 1 - x + x delta(-ln x)  for x < 1.
 
-The largest convex function through or below some of these points is nowhere below H, and it is the curve of one pair of
-distributions: the mass of Q at a point is the change of slope there, the mass of P is x times as much, and the rest at
-the last point is an infinite loss (Doroshenko, Ghazi, Kamath, Kumar and Manurangsi 2022, "Connect the dots";
-docs/proofs/exact-privacy.md, "Curves known by their numbers").
+The largest convex function through or below some of these points is the curve of one pair of distributions: the mass of
+Q at a point is the change of slope there, the mass of P is x times as much, and the rest at the last point is an
+infinite loss.
 
 **Amounts chosen by results.** `MomentBound` holds even if each release's budget depends on earlier results. Fix an
 order a > 1. For a release with loss l, let r be the mass of infinite loss and M = E_P[e^((a - 1) l)] over the rest. If
 on every path of results the sum of the r is at most R and the product of the M at most B, then
 
-    delta(epsilon) <= R + c e^(-(a - 1) epsilon) B,   c = (1 - 1/a)^(a - 1) / a,
+    delta(epsilon) <= R + c e^(-(a - 1) epsilon) B,   c = (1 - 1/a)^(a - 1) / a.
 
-because (1 - e^-t)_+ <= c e^((a - 1) t) for every t, and moments multiply from the last release back to the first
-(docs/proofs/exact-privacy.md, "Noise chosen by results"). With the order, R and B fixed in advance this is a privacy
-filter (Rogers, Roth, Ullman and Vadhan 2016; Feldman and Zrnic 2021 for Renyi differential privacy). R and B must not
-be traded against each other depending on results.
+With the order, R and B fixed in advance this is a privacy filter (Rogers, Roth, Ullman and Vadhan 2016; Feldman and
+Zrnic 2021). R and B must not be traded against each other depending on results.
 """
 
 from __future__ import annotations
@@ -138,7 +134,7 @@ class Composition(Curve):
 
     @property
     def releases(self) -> int:
-        """The number of releases."""
+        """Their number."""
         return sum(times for _, times in self.parts)
 
     @property
@@ -193,7 +189,6 @@ _Parts = frozenset[tuple[Curve, int]]
 
 @lru_cache(maxsize=64)
 def _together(parts: _Parts) -> PrivacyLoss:
-    """The loss of all releases together (accounting/loss.py)."""
     known = [(_shifts(curve), curve, times) for curve, times in parts]
     shifts = [curve.times(times) for curve, _, times in known if curve is not None]
     terms = terms_of(shifts[0].compose(*shifts[1:]).releases, cut=RESOLUTION) if shifts else []
@@ -206,7 +201,6 @@ def _shifts(curve: Curve) -> PrivacyCurve | None:
 
 
 def _term(loss: PrivacyLoss, times: int) -> Term:
-    """The term of releases with this loss."""
     return Term([loss], loss.shortened(RESOLUTION).span, lambda step: loss.on_grid(step, cut=RESOLUTION), times)
 
 

@@ -70,15 +70,12 @@ class Shift:
 
 @lru_cache(maxsize=128)
 def _shift_loss(shift: Shift) -> PrivacyLoss:
-    """The loss of a shift, cached: equal shifts of different curves share it."""
     return PrivacyLoss.of_shift(shift.distribution, shift.by)
 
 
 @dataclass(frozen=True)
 class Comparison:
-    """The difference of two neighbouring datasets, in this order, in one release: independent shifts with their
-    numbers.
-    """
+    """The difference of two neighbouring datasets, in this order, in one release: shifts with their numbers."""
 
     shifts: frozenset[tuple[Shift, int]]
 
@@ -123,9 +120,7 @@ class Comparison:
 
     @property
     def exact(self) -> bool:
-        """Whether delta is exact: up to two shifts are summed by outcome; more are composed on a grid, as an upper
-        bound.
-        """
+        """Whether delta is exact: up to two shifts are summed by outcome; more have an upper bound on a grid."""
         return sum(count for _, count in self.shifts) <= 2
 
     def delta(self, epsilon: float, *, resolution: float) -> float:
@@ -176,7 +171,6 @@ def terms_of(releases: Releases, *, cut: float) -> list[Term]:
 
 @lru_cache(maxsize=64)
 def _together(releases: Releases, resolution: float) -> PrivacyLoss:
-    """The loss of several releases together."""
     return total_loss(terms_of(releases, cut=resolution))
 
 
@@ -196,11 +190,10 @@ def _composed(release: Comparison, resolution: float) -> PrivacyLoss:
 class PrivacyCurve(Curve):
     """The curve delta(epsilon) of one release or of several, over all neighbouring datasets and both directions.
 
-    `exact` tells whether the curve is exact (up to an allowance of 1e-12 for rounding, on the safe side) or an upper
-    bound. `neighbours` is the neighbouring relation. `resolution` is the mass that composition may give up (count as
-    revealed) when it shortens a distribution; it matters only far below the deltas of interest. `of_sets` says that the
-    coordinates are bins of a set of values, so that two rows may move different ones; otherwise every row moves one bin
-    down and one up in each of some groups of bins.
+    An exact one has an allowance of 1e-12 for rounding, on the safe side. `resolution` is the mass that composition may
+    give up (count as revealed) when it shortens a distribution; it matters only far below the deltas of interest.
+    `of_sets` says that the coordinates are bins of a set of values, so that two rows may move different ones; otherwise
+    every row moves one bin down and one up in each of some groups of bins.
     """
 
     releases: Releases
@@ -275,9 +268,7 @@ class PrivacyCurve(Curve):
         )
 
     def times(self, releases: int) -> PrivacyCurve:
-        """Return the curve of `releases` releases of this kind, each with fresh noise; equal to composing one by
-        one.
-        """
+        """Return the curve of `releases` releases of this kind, each with fresh noise."""
         number = whole("releases", releases)
         return replace(self, releases=frozenset((release, number * times) for release, times in self.releases))
 

@@ -9,11 +9,9 @@ Losses of independent pairs add up. Everything here errs on the safe side: mass 
 infinite loss, and rounding is added to delta.
 
 **Many releases.** `total_loss` adds losses on a grid whose step grows with the sum. Every loss is on a grid with a step
-2^k, and a sum has 80 to 160 steps per standard deviation. A sum with more steps is coarsened: the step doubles, and
-every point between two new ones is split so that the adversary only gains (`GridLoss.coarsened`). A sum therefore has a
-few thousand points, however many releases it is of. Coarsening adds step^2 / 2 to the variance, at most 1 / (2 * 160^2)
-of it, about once for every fourfold number of releases: the epsilon of 365 releases is 1e-4 above the truth and never
-below it (docs/proofs/exact-privacy.md, "Very many releases").
+2^k, and a sum has 80 to 160 steps per standard deviation; with more, it is coarsened. A sum therefore has a few
+thousand points, however many releases it is of, and the epsilon of 365 releases is 1e-4 above the truth and never below
+it (docs/proofs/exact-privacy.md, "Very many releases").
 
 The two losses with the smallest variances are added first. Small losses are then never moved to a grid that is coarse
 for them, and the order depends on the losses alone: clients/javascript/src/curve/total.js computes the same.
@@ -154,7 +152,7 @@ class PrivacyLoss:
 
 
 class Addable(ABC):
-    """The loss of independent releases, which can be added."""
+    """A loss to which those of independent releases can be added."""
 
     @abstractmethod
     def __add__(self, other: Self) -> Self: ...

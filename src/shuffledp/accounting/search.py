@@ -1,4 +1,4 @@
-"""Root search for the point where a condition starts to hold, rounded to the safe side.
+"""Search for the point where a condition starts to hold, rounded to the safe side.
 
 A condition is a function `excess` that is positive where it fails: too little noise, too small an epsilon. It fails
 below some point and holds from there on (for `last_safe_from`, the reverse). At the returned point the condition was

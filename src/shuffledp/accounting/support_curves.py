@@ -71,7 +71,7 @@ class SupportCurve(Curve):
 
     @property
     def support(self) -> float:
-        """t, the probability that a message supports a value that is not its own."""
+        """t, the probability that a message supports another value than its own."""
         return 2.0**-self.elements
 
     def delta(self, epsilon: float) -> float:
@@ -127,7 +127,6 @@ class SupportCurve(Curve):
         return float(own.pmf @ gains), float(own.pmf @ probability), outside
 
     def _delta_from_below(self, epsilon: float) -> float:
-        """The formula, rounded down."""
         gained, mass, _ = self._gain(epsilon)
         return gained - WINDOW_SUM * mass
 
@@ -190,7 +189,6 @@ class HashedCurve(Curve):
 
     @cached_property
     def _separate(self) -> PrivacyCurve:
-        """The curve of graphs that do not meet."""
         return moved_bins(self._dummies, values=self.values)
 
     @cached_property
@@ -210,7 +208,6 @@ class HashedCurve(Curve):
 
     @cached_property
     def _fewest(self) -> list[int]:
-        """The numbers `a` to try."""
         return sorted({self._largest_fewest(most) for most in _RARE})
 
     def _largest_fewest(self, most: float) -> int:
@@ -229,7 +226,7 @@ class HashedCurve(Curve):
         return (total + beyond + self._rare(fewest)) * (1 + WINDOW_SUM)
 
     def _separate_at(self, epsilon: float) -> float:
-        """The curve of graphs that do not meet; 1 - e^epsilon + e^epsilon delta(-epsilon) for a negative epsilon."""
+        """The curve, also for a negative epsilon: 1 - e^epsilon + e^epsilon delta(-epsilon)."""
         if epsilon >= 0:
             return self._separate.delta(epsilon)
         return 1 - math.exp(epsilon) * (1 - self._separate.delta(-epsilon))

@@ -131,7 +131,7 @@ class ThresholdRowsCurve(Curve):
 
     @property
     def neighbours(self) -> str:
-        """The neighbouring relation of datasets."""
+        """Datasets in which several rows are replaced."""
         return replaced_rows(self.rows)
 
     exact = True
@@ -170,7 +170,7 @@ class ThresholdRowsCurve(Curve):
 
 
 class _Block(NamedTuple):
-    """A block of pairs: numbers of bins that become empty, and of bins that were empty."""
+    """A block of pairs (a, b)."""
 
     least_emptied: int
     most_emptied: int

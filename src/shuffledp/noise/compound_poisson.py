@@ -163,7 +163,6 @@ def poisson(rate: float) -> CompoundPoisson:
 
 
 def _logarithms(pmf: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Logarithms of probabilities, some of which may be 0."""
     with np.errstate(divide="ignore"):
         return np.log(pmf)
 
