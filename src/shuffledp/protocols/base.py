@@ -127,6 +127,11 @@ class BaseHistogram(ShortRepr, ABC):
         return cls(**target.settled, guarantee=target.guarantee(basis), **noise)
 
     @classmethod
+    def _published(cls, target: Target, basis: str = "published parameters", **noise: Any) -> Self:
+        """Return the protocol with published noise for one value of each person, all of whom count as honest."""
+        return cls(users=target.users, bins=target.bins, guarantee=target.guarantee(basis), **noise)
+
+    @classmethod
     def published_for(cls, target: Target) -> Self:
         """Return the protocol with its published parameters for a target."""
         raise ParameterError(f"{cls.__name__} has no published parameters: use calibrate")

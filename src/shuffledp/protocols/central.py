@@ -180,9 +180,8 @@ class StabilityHistogram(Curator):
     def published_for(cls, target: Target) -> Self:
         """Decay e^(-epsilon / 2) and threshold 1 + 2 ln(2 / delta) / epsilon, rounded up to a whole count."""
         target.needs_one_value(cls)
-        return cls._made(
+        return cls._published(
             target,
-            "published parameters",
             noise=DiscreteLaplace(decay=safely_up(math.exp(-target.epsilon / 2))),
             threshold=math.ceil(1 + 2 * math.log(2 / target.delta) / target.epsilon),
         )

@@ -74,7 +74,7 @@ class FlippedProtocol(BaseHistogram):
         target.needs_one_value(cls)
         share = {"epsilon": target.epsilon / cls.moved_bits, "delta": target.delta / cls.moved_bits}
         flip = safely_up(published_coins(users=target.users, **share) / (2 * target.users))
-        return require_guarantee(cls._made(target, "published parameters", flip_probability=flip))
+        return require_guarantee(cls._published(target, flip_probability=flip))
 
     @cached_property
     def privacy(self) -> BlanketCurve:

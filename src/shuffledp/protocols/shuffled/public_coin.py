@@ -130,9 +130,7 @@ class PublicCoinHistogram(ShuffledHistogram):
                 instead=f"or calibrate exactly to need only {exactly}",
             )
         noise = Binomial(trials=target.users, probability=safely_up(needed / target.users))
-        return require_guarantee(
-            cls._made(target, "published parameters", rows=rows, width=2 * target.users, noise=noise)
-        )
+        return require_guarantee(cls._published(target, rows=rows, width=2 * target.users, noise=noise))
 
     @classmethod
     def minimum_users(cls, *, epsilon: float, delta: float, values_per_person: int = 1, rows: int = 1) -> int:

@@ -142,7 +142,7 @@ class MissingMessages(BaseHistogram):
         target.needs_one_value(cls)
         exactly = cls.minimum_users(epsilon=target.epsilon, delta=target.delta)
         probability = theorem_noise(target, share=cls.moved, exactly=exactly, name=cls.theorem)
-        return cls._made(target, cls.theorem, missing_probability=probability)
+        return cls._published(target, cls.theorem, missing_probability=probability)
 
     @cached_property
     def noise(self) -> Binomial:
