@@ -10,7 +10,7 @@ from shuffledp.accounting.curve import Guarantee
 from shuffledp.collect.task import AnswerText, Task
 from shuffledp.collect.task.confirm import SplitBudget, counting_error, split_budget, together
 from shuffledp.formatting import counted, epsilon_delta, people_at_most, share_at_most, short_exponent
-from shuffledp.protocols.text_codes import TextChoices
+from shuffledp.protocols.free_text import TextChoices
 from shuffledp.release.release import Release
 from shuffledp.validation import open_probability
 

@@ -15,7 +15,7 @@ from shuffledp.explain.free_text import SIMULATION_EXPLAINED, text_simulation_he
 from shuffledp.formatting import confidence, shown
 from shuffledp.jsonable import plain
 from shuffledp.progress import Progress
-from shuffledp.protocols.text_codes import TextChoices
+from shuffledp.protocols.free_text import TextChoices
 from shuffledp.release.free_text import TextSimulation, private_texts, simulate_texts
 from shuffledp.release.release import Release
 

@@ -12,7 +12,7 @@ from shuffledp.lazy_import import lazy_names
 if TYPE_CHECKING:
     from shuffledp.protocols.catalogue import CATALOGUE, Entry
     from shuffledp.protocols.central import LaplaceHistogram, StabilityHistogram
-    from shuffledp.protocols.free_text import FreeText, TextPlan
+    from shuffledp.protocols.free_text import FreeText, TextChoices, TextPlan
     from shuffledp.protocols.local import (
         BassilySmith,
         HadamardResponse,
@@ -34,7 +34,6 @@ if TYPE_CHECKING:
     from shuffledp.protocols.sums.binary_sum import BinarySum
     from shuffledp.protocols.sums.real_sum import RealSum
     from shuffledp.protocols.target import Target
-    from shuffledp.protocols.text_codes import TextChoices
 
 __getattr__, __dir__ = lazy_names(
     __name__,
@@ -49,6 +48,7 @@ __getattr__, __dir__ = lazy_names(
         ),
         "free_text": (
             "FreeText",
+            "TextChoices",
             "TextPlan",
         ),
         "local": (
@@ -79,7 +79,6 @@ __getattr__, __dir__ = lazy_names(
         "sums.binary_sum": ("BinarySum",),
         "sums.real_sum": ("RealSum",),
         "target": ("Target",),
-        "text_codes": ("TextChoices",),
     },
 )
 

@@ -28,8 +28,7 @@ from shuffledp.jsonable import plain
 from shuffledp.ledger import Ledger, Spending
 from shuffledp.progress import Progress, quiet
 from shuffledp.protocols.catalogue import CATALOGUE
-from shuffledp.protocols.free_text import FreeText, LocalMessages
-from shuffledp.protocols.text_codes import TextChoices
+from shuffledp.protocols.free_text import FreeText, LocalMessages, TextChoices
 from shuffledp.release.evaluate import evaluate as evaluated
 from shuffledp.release.limits import cautions, released_error, released_limit
 from shuffledp.release.notes import Note, NoteKind, notes_on_rows
