@@ -118,7 +118,7 @@ MUTANTS = (
     Mutant(
         name="half-binomial-tail-one-off",
         harm="Amplification uses too small a tail, so epsilon is too small.",
-        target="shuffledp.noise.half_binomial:tail",
+        target="shuffledp.noise.binomial:half_tail",
         pattern="k[inside]",
         replacement="k[inside] + 1",
         tests=("tests/noise/test_half_binomial.py::test_tails_of_few_fair_coins",),

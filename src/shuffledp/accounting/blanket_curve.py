@@ -28,7 +28,7 @@ from shuffledp.accounting import rounding
 from shuffledp.accounting.bounds import Curve, not_negative
 from shuffledp.accounting.loss import PrivacyLoss
 from shuffledp.accounting.rounding import WINDOW_SUM
-from shuffledp.noise import Binomial, half_binomial
+from shuffledp.noise.binomial import Binomial, half_pmf, half_tail
 from shuffledp.noise.distribution import TAIL
 
 _MORE_THAN_ALL = 2.0
@@ -100,7 +100,7 @@ class HiddenMessage:
         With the person's own message among them, it is gain * P(coins = k - 1) - loss * P(coins >= k) over n - 1 coins.
         Without it, it is -loss * P(coins >= k) over n coins, of which one is set apart here.
         """
-        at, beyond = half_binomial.pmf(total - 1, k - 1), half_binomial.tail(total - 1, k)
+        at, beyond = half_pmf(total - 1, k - 1), half_tail(total - 1, k)
         return with_own * self.gain * at, self.loss * (with_own * beyond + without * (beyond + at / 2))
 
 
@@ -154,7 +154,7 @@ class BlanketCurve(Curve):
         block, sums = _side_by_side(*_likely_sums(coins + 1))
         total = (coins + 1)[block]
         if_one, if_zero = (1 - flip) * sums + flip * (total - sums), flip * sums + (1 - flip) * (total - sums)
-        masses = 2 * mass[block] * half_binomial.pmf(total, sums) * if_one / total
+        masses = 2 * mass[block] * half_pmf(total, sums) * if_one / total
         losses = np.log(if_one) - np.log(if_zero)
         order = np.argsort(losses, kind="stable")
         return PrivacyLoss(losses[order], masses[order], 6 * TAIL)
