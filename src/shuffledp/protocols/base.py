@@ -41,10 +41,9 @@ calibration has no margin, and the number of messages does not determine the num
 class BaseHistogram(ShortRepr, ABC):
     """A histogram protocol of any model: each of `users` people holds one of `bins` values, or `values_per_person`.
 
-    At least `honest_users` people follow the protocol; only their noise counts for privacy. `guarantee` is the target
-    of the calibration; `privacy` is the actual curve. The last `padding_bins` bins are not values: people who hold
-    fewer than `values_per_person` values are padded with them, each at most once, so that everyone holds the same
-    number.
+    Only the noise of `honest_users` counts for privacy. `guarantee` is the target of the calibration; `privacy` is the
+    actual curve. The last `padding_bins` bins are not values: people who hold fewer than `values_per_person` values are
+    padded with them, each at most once, so that everyone holds the same number.
     """
 
     users: int
@@ -71,7 +70,6 @@ class BaseHistogram(ShortRepr, ABC):
         self._check_answer_options()
 
     def _check_answer_options(self) -> None:
-        """Check that there are enough bins for the different values of one person."""
         values = values_each(self.values_per_person)
         padding_bins = padding_bins_of(self.padding_bins, values=values)
         if (values > 1 or padding_bins) and not self.takes_sets:
@@ -194,12 +192,11 @@ class BaseHistogram(ShortRepr, ABC):
         return ErrorBound(beta=beta, per_bin=per_bin, simultaneous=simultaneous, shown=shown, hidden=hidden)
 
     def sample_tally(self, counts: Counts, *, rng: np.random.Generator | None = None, part: bool = False) -> Tally:
-        """Sample a tally from its exact distribution, given the true counts.
+        """Sample a tally from its exact distribution, given the true counts, also of padding bins.
 
         An array has the count of every bin, and every bin is sampled. A mapping or a Tally lists the bins to sample:
         the zero-preserving estimator reports 0 for all others, so this is enough for huge domains. The list of sampled
-        bins is not private; only an estimate is. With `part`, the counts are those of some bins, and samples of
-        different parts can be joined. Padding bins have true counts like all others.
+        bins is not private; only an estimate is. With `part`, samples of different parts of the bins can be joined.
         """
         if part and self.estimator.false_positives:
             raise ParameterError("part must be False for a protocol that estimates every bin and samples all at once")
@@ -222,11 +219,10 @@ class BaseHistogram(ShortRepr, ABC):
         """Estimate the histogram, with intervals that hold with probability 1 - beta.
 
         `reports` is the number of people who reported, if fewer than `users`: there is then less noise, and the
-        estimate has the weaker guarantee. Without it all people are assumed to have reported. This is checked: if the
-        messages could come from too few people for the guarantee, `reports` is required. `domain` gives the bins their
-        labels. With `forged`, some reports may be forged: extra messages are accepted as far as counts are possible,
-        and missing ones as long as the honest people alone could have sent the rest. The guarantee then still holds,
-        but the intervals assume that everyone follows the protocol.
+        estimate has the weaker guarantee. It is required if the messages could come from too few people for the
+        guarantee. `domain` gives the bins their labels. With `forged`, some reports may be forged: extra messages are
+        accepted as far as counts are possible, and missing ones as long as the honest people alone could have sent the
+        rest. The guarantee then still holds, but the intervals assume that everyone follows the protocol.
         """
         domain = labelled(domain, bins=self.bins, padding_bins=self.padding_bins)
         beta = failure_probability(beta)

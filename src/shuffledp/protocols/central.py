@@ -58,7 +58,6 @@ class Curator(BaseHistogram):
         return self.estimate(self.sample_tally(counts, rng=rng), **options)
 
     def _held(self, values: ArrayLike) -> NDArray[np.int64]:
-        """The bins of all people, padded where people hold fewer values."""
         if self.values_per_person == 1 and not self.padding_bins:
             return people_in_bins(values, bins=self.bins)
         return filled_up(values, bins=self.bins, each=self.values_per_person, padding_bins=self.padding_bins).ravel()
@@ -106,7 +105,6 @@ class LaplaceHistogram(Curator):
         return Tally.of_bins(held, bins=self.bins).counts
 
     def _draw(self, truth: Tally, rng: np.random.Generator) -> Tally:
-        """Add independent noise to every bin."""
         if len(truth) != self.bins:
             raise DataError("this protocol reports every bin: give an array with all true counts")
         return Tally(truth.symbols, truth.counts + self.noise.sample(len(truth), rng=rng))

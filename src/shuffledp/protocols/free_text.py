@@ -170,7 +170,6 @@ class FreeText:
         return self._estimate(ran, tests, found, beta=beta, risk=risk)
 
     def _estimate(self, ran: HashedHistogram, tests: TextTests, found: Found, *, beta: float, risk: float) -> Estimate:
-        """The estimates and intervals of the texts that were found, in the order of their labels."""
         texts = sorted(found.texts, key=lambda one: (bool(one.length), one.symbols))
         counts = np.zeros(len(texts))
         ends = np.zeros((4, len(texts)), dtype=np.int64)
@@ -270,7 +269,6 @@ class LocalMessages(_Counts):
         self._rng, self.made = generator(rng), 0
 
     def _made(self, level: int) -> NDArray[np.int64]:
-        """The messages of a level, with fresh seeds."""
         made = self._protocol.level_messages(np.repeat(self._values[:, level], self._people), rng=self._rng)
         self.made += made.size
         return made

@@ -252,7 +252,6 @@ class Ranges(ShortRepr):
 
     @property
     def _sent(self) -> DummyHistogram:
-        """The protocol whose messages are sent."""
         if not isinstance(self.nodes, DummyHistogram):
             raise ParameterError(
                 "a curator has no messages: sample the counts with sample_tally, or use trust='shuffler'"

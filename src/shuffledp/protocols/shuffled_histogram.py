@@ -64,7 +64,6 @@ class ShuffledHistogram(BaseHistogram):
             raise ParameterError("batch must be the protocol of batches that were joined to this one: use joined")
 
     def _joins(self, batch: ShuffledHistogram) -> bool:
-        """Whether this is the protocol of several joined batches of `batch`."""
         if type(batch) is not type(self) or batch.batch is not None or self.users % batch.users:
             return False
         added = {"honest_users": batch.honest, **batch._noise_of(self.users)}
@@ -150,7 +149,6 @@ class ShuffledHistogram(BaseHistogram):
         return replace(counted, symbols=np.arange(self.bins), counts=counted.counts.reshape(self.bins, self.kinds))
 
     def _draw(self, truth: Tally, rng: np.random.Generator) -> Tally:
-        """Make, shuffle and count the messages of all people."""
         values = np.repeat(truth.symbols, truth.counts)
         return self.tally(shuffle(self.randomize(values, rng=rng), rng=rng))
 
@@ -179,7 +177,6 @@ class ShuffledHistogram(BaseHistogram):
         super()._check_participation(tally)
 
     def _fewest_reports(self, tally: Tally) -> int:
-        """The fewest people according to the number of messages."""
         if self.messages_per_user.fixed:
             return self.users
         return participation.fewest_people(self.participation_statistic(tally), self.participation_cumulant)
@@ -216,11 +213,10 @@ class ShuffledHistogram(BaseHistogram):
     def joined(self, batches: int) -> ShuffledHistogram:
         """Return this protocol for several batches of `users` people each, whose tallies are added.
 
-        Each person is in one batch, and each batch is mixed and counted separately. Replacing a value changes the
-        distribution of the tally of its batch only, which is private by the curve of this protocol. The other tallies
-        are independent and have the same distribution for both neighbours. All tallies together therefore have the
-        curve of one batch (parallel composition), and the guarantee is unchanged: `honest_users` are those of one
-        batch, since the noise of other batches is in other tallies.
+        Each person is in one batch, and each batch is mixed and counted separately. A replaced value changes the
+        distribution of the tally of its batch only; the others are independent of it. All tallies together therefore
+        have the curve of one batch (parallel composition), and the guarantee is unchanged: `honest_users` are those of
+        one batch, since the noise of other batches is in other tallies.
         """
         if not self.joins:
             raise ParameterError(f"batches of {type(self).__name__} cannot be joined: its noise does not add up")
@@ -244,7 +240,6 @@ class ShuffledHistogram(BaseHistogram):
 
 
 def _number(tally: Tally) -> int:
-    """The number of counted messages."""
     return tally.total if tally.messages is None else tally.messages
 
 

@@ -104,7 +104,6 @@ class HashedReports(FrequencyOracle):
 def _hash(
     bins: NDArray[np.uint64], multiplier: NDArray[np.uint64], offset: NDArray[np.uint64], cells: int
 ) -> NDArray[np.uint64]:
-    """The cell of each bin under its own hash function."""
     shift = np.uint64(32)
     return ((bins * multiplier + offset) >> shift) * np.uint64(cells) >> shift
 
@@ -132,7 +131,6 @@ class LocalHashing(HashedReports):
 
     @property
     def _response(self) -> RandomizedResponse:
-        """The randomized response on the cell."""
         return RandomizedResponse(users=self.users, bins=self._range, epsilon=self.epsilon)
 
     @property

@@ -59,11 +59,9 @@ class UnaryEncoding(FrequencyOracle):
 
     @property
     def _report(self) -> np.dtype[np.void]:
-        """Packed bits as one item, so that reports form a flat array."""
         return np.dtype((np.void, (self.bins + 7) // 8))
 
     def _send(self, people: NDArray[np.int64], rng: np.random.Generator) -> NDArray[np.void]:
-        """Send one item of packed bits for each person."""
         parts = [people[start : start + self._at_once] for start in range(0, people.size, self._at_once)]
         if len(parts) <= 1:
             return self._rows(people, rng)
@@ -72,7 +70,6 @@ class UnaryEncoding(FrequencyOracle):
 
     @property
     def _at_once(self) -> int:
-        """The number of reports that are made or counted together, so that they stay in the cache."""
         return max(1, _CELLS_AT_ONCE // self.bins)
 
     def _rows(self, people: NDArray[np.int64], rng: np.random.Generator) -> NDArray[np.void]:
@@ -86,7 +83,6 @@ class UnaryEncoding(FrequencyOracle):
         return rows.view(self._report).ravel()
 
     def _draw(self, truth: Tally, rng: np.random.Generator) -> Tally:
-        """Sample each bin independently."""
         return Tally(truth.symbols, self.estimator.draw(truth.counts, rng=rng), complete=len(truth) == self.bins)
 
     def supports(self, messages: NDArray[np.void]) -> NDArray[np.int64]:

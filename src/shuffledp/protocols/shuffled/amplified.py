@@ -119,8 +119,6 @@ def _best(target: Target, kind: type[FrequencyOracle]) -> FrequencyOracle:
 
 
 def _amplified(target: Target, make: Callable[..., FrequencyOracle]) -> FrequencyOracle:
-    """Return the local protocol with the largest epsilon that reaches the target after shuffling."""
-
     def oracle(local_epsilon: float) -> FrequencyOracle:
         return make(users=target.users, bins=target.bins, epsilon=local_epsilon)
 
@@ -135,7 +133,6 @@ def _amplified(target: Target, make: Callable[..., FrequencyOracle]) -> Frequenc
 
 
 def _best_hashing(target: Target) -> FrequencyOracle:
-    """Return local hashing with the range of the hash, a power of two, that has the smallest error."""
     best = _amplified(target, partial(LocalHashing, cells=2))
     for power in range(2, _MOST_CELL_BITS + 1):
         wider = _amplified(target, partial(LocalHashing, cells=2**power))

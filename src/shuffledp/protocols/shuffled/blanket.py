@@ -68,9 +68,7 @@ class FlippedProtocol(BaseHistogram):
 
     @classmethod
     def published_for(cls, target: Target) -> Self:
-        """Return the protocol with the published number of coins, for an equal share of the guarantee in each moved
-        bit.
-        """
+        """Return the protocol with the published number of coins, with an equal share of the guarantee for each bit."""
         target.needs_one_value(cls)
         share = {"epsilon": target.epsilon / cls.moved_bits, "delta": target.delta / cls.moved_bits}
         flip = safely_up(published_coins(users=target.users, **share) / (2 * target.users))
@@ -134,7 +132,6 @@ class BlanketSum(SumOfBits, FlippedProtocol):  # in this order, the sum's defaul
         return NoiseFacts(NoiseKind.FLIPPED_BIT, {"probability": self.flip_probability})
 
     def _send(self, bits: NDArray[Any], rng: np.random.Generator) -> NDArray[np.uint8]:
-        """Send one bit for each person."""
         sent = bits.astype(np.uint8)
         sent[heads(bits.size, self.flip_probability, rng)] ^= 1
         return sent
@@ -184,7 +181,6 @@ class BlanketHistogram(FlippedProtocol, ShuffledHistogram):
         return NoiseFacts(NoiseKind.FLIPPED_BITS, {"probability": self.flip_probability})
 
     def _send(self, people: NDArray[np.int64], rng: np.random.Generator) -> NDArray[Any]:
-        """Send the bins whose bit is 1 after flipping."""
         kind = np.min_scalar_type(self.bins - 1)
         at_once = max(1, int(_FLIPS_AT_ONCE / (self.bins * self.flip_probability + 1)))
         sent = [
@@ -199,7 +195,6 @@ class BlanketHistogram(FlippedProtocol, ShuffledHistogram):
         return np.setxor1d(own, flipped, assume_unique=True) % self.bins
 
     def _draw(self, truth: Tally, rng: np.random.Generator) -> Tally:
-        """Sample each bin independently."""
         return Tally(truth.symbols, self.estimator.draw(truth.counts, rng=rng), complete=len(truth) == self.bins)
 
     def randomizer_distribution(self, value: int) -> dict[tuple[Any, ...], Fraction]:

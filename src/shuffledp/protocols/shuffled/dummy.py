@@ -106,7 +106,6 @@ class DummyHistogram(ShuffledHistogram):
         return np.concatenate([people.ravel().astype(kind), self._dummies(people.shape[0], rng).astype(kind)])
 
     def _dummies(self, people: int, rng: np.random.Generator) -> NDArray[np.int64]:
-        """The bins of the dummies of a number of people."""
         if isinstance(self.noise, CompoundPoisson):
             return _clusters(self.noise, self.users, self.bins).draw_bins(people, rng=rng)
         at_once = max(1, min(people, int(_DUMMIES_AT_ONCE / (self.bins * self.noise.probability))))
@@ -115,7 +114,6 @@ class DummyHistogram(ShuffledHistogram):
         return np.concatenate(drawn) if drawn else np.empty(0, dtype=np.int64)
 
     def _draw(self, truth: Tally, rng: np.random.Generator) -> Tally:
-        """Sample each bin independently."""
         dummies = self.noise.sample(len(truth), rng=rng)
         return Tally(truth.symbols, truth.counts + dummies, complete=len(truth) == self.bins)
 
@@ -125,7 +123,6 @@ class DummyHistogram(ShuffledHistogram):
 
 @lru_cache(maxsize=64)
 def _clusters(distribution: CompoundPoisson, users: int, bins: int) -> Clusters:
-    """The clusters of one person, with cached tables."""
     return Clusters(distribution=distribution, users=users, bins=bins)
 
 
@@ -142,7 +139,6 @@ def _binomial_for(target: Target) -> Binomial:
 
 
 def _poisson_for(target: Target) -> CompoundPoisson:
-    """Return the Poisson noise."""
     rate = calibration.first_rate(
         lambda rate: math.log(
             moved_bins(poisson(rate), values=target.values_per_person).delta(target.epsilon) / target.delta

@@ -271,12 +271,10 @@ class HashedHistogram(ShuffledHistogram):
 
     @property
     def _real(self) -> int:
-        """The number of messages of a person's own values."""
         return self.values_per_person * self.levels
 
     @property
     def _dummies_each(self) -> float:
-        """The expected number of dummies of one person."""
         return self.dummies.rate * self.family.modulus * self.levels / self.users
 
     @cached_property
@@ -284,7 +282,6 @@ class HashedHistogram(ShuffledHistogram):
         return Clusters(distribution=self.dummies, users=self.users, bins=self.family.modulus * self.levels)
 
     def _hashed(self, values: NDArray[np.int64], rng: np.random.Generator) -> NDArray[np.int64]:
-        """The values under fresh seeds."""
         seeds = rng.integers(0, self.family.seeds, size=values.size)
         return np.asarray(seeds * self.family.modulus + self.family.buckets(seeds, values))
 
@@ -306,7 +303,6 @@ class HashedHistogram(ShuffledHistogram):
         return reduce(add, (self.decode(Tally.of(part)) for part in self._in_parts(truth, rng)))
 
     def _in_parts(self, truth: Tally, rng: np.random.Generator) -> Iterator[NDArray[np.int64]]:
-        """The messages of all values, then all dummies."""
         held = truth.counts.cumsum()
         for start in range(0, truth.total, _AT_ONCE):
             at = np.searchsorted(held, np.arange(start, min(start + _AT_ONCE, truth.total)), side="right")
@@ -326,7 +322,6 @@ def check_looked_up(number: int) -> None:
 
 
 def _on_grid(probability: float) -> float:
-    """The nearest multiple of 2^-53."""
     return math.ldexp(round(math.ldexp(probability, GRID_BITS)), -GRID_BITS)
 
 
@@ -362,7 +357,6 @@ def _dummies_of_all(rate: float, target: Target) -> CompoundPoisson:
 
 
 def _checked(dummies: float) -> float:
-    """Return the number of dummies for each value of a person."""
     number = real("dummies", dummies)
     if not LEAST_DUMMIES <= number <= MOST_DUMMIES:
         raise ParameterError(f"dummies must be {LEAST_DUMMIES:g} to {MOST_DUMMIES:g} for each value, got {number:g}")
@@ -396,7 +390,6 @@ def _buckets(wanted: float, values: int, *, each: int) -> int:
 
 
 def _last_prime(number: int) -> int:
-    """The largest prime that is not above a number."""
     while not is_prime(number):
         number -= 1
     return number

@@ -102,7 +102,6 @@ class Histogram(MissingMessages, ShuffledHistogram):
         return np.concatenate(sent) if sent else np.empty(0, dtype=kind)
 
     def _draw(self, truth: Tally, rng: np.random.Generator) -> Tally:
-        """Sample each bin independently."""
         missing = self.noise.sample(len(truth), rng=rng)
         return Tally(truth.symbols, truth.counts + self.users - missing, complete=len(truth) == self.bins)
 
@@ -111,9 +110,7 @@ class Histogram(MissingMessages, ShuffledHistogram):
         return np.minimum(counts, 2 * self.users)
 
     def randomizer_distribution(self, *values: int) -> dict[tuple[Any, ...], Fraction]:
-        """The exact distribution of one person's sorted messages, for verification on a few bins, including padding
-        bins.
-        """
+        """The exact distribution of one person's sorted messages, for verification on a few bins."""
         missing = Fraction(self.missing_probability)
         distribution: dict[tuple[Any, ...], Fraction] = {}
         for present in product([False, True], repeat=self.bins):

@@ -179,7 +179,6 @@ class PrivateCoinHistogram(ShuffledHistogram):
         return np.dtype((np.void, self.elements * word_kind(self.bits_per_element).itemsize))
 
     def _send(self, people: NDArray[np.int64], rng: np.random.Generator) -> NDArray[np.void]:
-        """Send the real messages of all people, then the noise."""
         kind = word_kind(self.bits_per_element)
         size = people.size * (1 + self.noise_messages), self.elements
         words = rng.integers(0, 1 << self.bits_per_element, size=size, dtype=kind)
@@ -216,7 +215,6 @@ class PrivateCoinHistogram(ShuffledHistogram):
         return Tally(np.arange(self.bins), supported)
 
     def _check_number(self, tally: Tally) -> None:
-        """Check the number of messages and the number of bins that they support."""
         super()._check_number(tally)
         if not tally.complete:
             return

@@ -35,9 +35,7 @@ from shuffledp.protocols.target import Target
 
 @dataclass(frozen=True, kw_only=True)
 class SparseHistogram(ShuffledHistogram):
-    """A histogram with few messages; `pairs` and `lone` are the distributions of P and M of one bin, summed over all
-    `users`.
-    """
+    """A histogram with few messages; `pairs` and `lone` are the distributions of P and M of one bin, over all users."""
 
     pairs: CompoundPoisson
     lone: CompoundPoisson
@@ -103,9 +101,7 @@ class SparseHistogram(ShuffledHistogram):
         return by_plus * plus + by_difference * (plus - minus)
 
     def participation_cumulant(self, tilts: NDArray[np.float64]) -> NDArray[np.float64]:
-        """The joint cumulant: a person adds values to both parts, pairs to the first, and subtracts lone ones from the
-        second.
-        """
+        """The joint cumulant: values are in both parts, pairs in the first, and lone ones are less in the second."""
         by_plus, by_difference = (weight * tilts for weight in self._participation_weights)
         noise = self.pairs.cumulant(by_plus) + self.lone.cumulant(-by_difference)
         return self.values_per_person * (by_plus + by_difference) + self.bins / self.users * noise
@@ -161,7 +157,6 @@ class SparseHistogram(ShuffledHistogram):
 
     @cached_property
     def _clusters(self) -> tuple[Clusters, Clusters]:
-        """The clusters of one person, of pairs and of lone messages."""
         pairs, lone = (
             Clusters(distribution=distribution, users=self.users, bins=self.bins)
             for distribution in (self.pairs, self.lone)

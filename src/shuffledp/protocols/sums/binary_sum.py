@@ -193,7 +193,6 @@ class BinarySum(SumOfBits, MissingMessages):  # in this order, the sum's default
         return NoiseFacts(NoiseKind.OMITTED_MESSAGE, {"probability": self.missing_probability, "mean": self.noise.mean})
 
     def _send(self, bits: NDArray[Any], rng: np.random.Generator) -> NDArray[np.uint8]:
-        """Send a message for each 1, and one for each person whose noise is not missing."""
         missing = count_heads(bits.size, self.missing_probability, rng)
         return np.ones(int(np.count_nonzero(bits)) + bits.size - missing, dtype=np.uint8)
 

@@ -155,7 +155,6 @@ class RealSum(ShortRepr):
 
     @cached_property
     def _noise_reach(self) -> int:
-        """The value that the noise exceeds with probability below 2^-100."""
         return self._noise_beyond(TAIL)
 
     @property
