@@ -6,7 +6,6 @@ import math
 from dataclasses import dataclass
 from typing import Any, Protocol, TypeVar
 
-from shuffledp.accounting import theorems
 from shuffledp.accounting.curve import Curve, Guarantee, privacy_figure
 from shuffledp.accounting.rounding import PROMISED_DELTA, PURE_DELTA
 from shuffledp.errors import ParameterError, TooFewUsersError
@@ -141,26 +140,6 @@ def require_guarantee(protocol: P) -> P:
             f"{requested.delta:g}: they are meant for a small epsilon; use calibrate"
         )
     return protocol
-
-
-def theorem_noise(target: Target, *, share: int, exactly: int, name: str) -> float:
-    """The missing probability of the paper's theorems for a share of (epsilon, delta): all for a sum, half for bins.
-
-    `exactly` is the number of people that an exact calibration needs, for the error message.
-    """
-    if target.epsilon > share:
-        raise ParameterError(
-            f"epsilon={target.epsilon:g} is above {share}, where {name} does not hold: calibrate instead"
-        )
-    epsilon, delta = target.epsilon / share, target.delta / share
-    try:
-        return theorems.theorem_probability(users=target.users, epsilon=epsilon, delta=delta)
-    except TooFewUsersError as error:
-        raise target.too_few(
-            error.minimum_users,
-            how="with the theorem's constants",
-            instead=f"or calibrate exactly to need only {exactly}",
-        ) from None
 
 
 def computed(values: int) -> str:

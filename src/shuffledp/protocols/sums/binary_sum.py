@@ -18,7 +18,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from shuffledp.accounting import calibration
 from shuffledp.accounting.curve import PrivacyCurve, Shift
-from shuffledp.errors import DataError, ParameterError
+from shuffledp.accounting.theorems import theorem_probability
+from shuffledp.errors import DataError, ParameterError, TooFewUsersError
 from shuffledp.estimators.counts import TruncatedCounts, UnbiasedCounts
 from shuffledp.histogram.domain import Domain
 from shuffledp.histogram.estimate import Estimate
@@ -30,7 +31,7 @@ from shuffledp.noise import Binomial
 from shuffledp.noise.coins import count_heads
 from shuffledp.protocols.base import BaseHistogram
 from shuffledp.protocols.protocol import MessageCount
-from shuffledp.protocols.target import Target, computed, need_one_value, theorem_noise
+from shuffledp.protocols.target import Target, computed, need_one_value
 from shuffledp.randomness import generator
 from shuffledp.validation import target_delta, target_epsilon, whole
 
@@ -141,7 +142,19 @@ class MissingMessages(BaseHistogram):
         """Return the paper's noise, which is (epsilon, delta)-private by its theorem."""
         target.needs_one_value(cls)
         exactly = cls.minimum_users(epsilon=target.epsilon, delta=target.delta)
-        probability = theorem_noise(target, share=cls.moved, exactly=exactly, name=cls.theorem)
+        if target.epsilon > cls.moved:
+            raise ParameterError(
+                f"epsilon={target.epsilon:g} is above {cls.moved}, where {cls.theorem} does not hold: calibrate instead"
+            )
+        epsilon, delta = target.epsilon / cls.moved, target.delta / cls.moved
+        try:
+            probability = theorem_probability(users=target.users, epsilon=epsilon, delta=delta)
+        except TooFewUsersError as error:
+            raise target.too_few(
+                error.minimum_users,
+                how="with the theorem's constants",
+                instead=f"or calibrate exactly to need only {exactly}",
+            ) from None
         return cls._published(target, cls.theorem, missing_probability=probability)
 
     @cached_property
