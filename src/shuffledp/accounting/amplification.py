@@ -9,11 +9,10 @@ the person's own message. Distinguishing (A + D, C - A + 1 - D) from (A + 1 - D,
 distinguishing the two datasets.
 
 Many randomizers do better. A message is telling if it is more likely under one of the two values, and then e^epsilon0
-times. Suppose that this has probability t only. Every other person sends a copy of a telling message of either kind
-with probability at least t / (e^epsilon0 + 1) each. They send a copy of a message that tells nothing with probability
-(1 - t) h. Here h bounds how much less likely such messages are under another value: at least e^-epsilon0, and 1 for
-d-ary response. An attacker who knows the copies sees how many of them, together with the person's own message, are of
-each kind (docs/proofs/comparison.md).
+times. If this has probability t only, another person sends a copy of a telling message of either kind with probability
+at least t / (e^epsilon0 + 1) each, and of one that tells nothing with (1 - t) h. Here h bounds how much less likely
+such messages are under another value: at least e^-epsilon0, and 1 for d-ary response (docs/proofs/comparison.md,
+"Messages that tell little").
 """
 
 from __future__ import annotations

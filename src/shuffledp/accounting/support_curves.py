@@ -1,24 +1,20 @@
 """Privacy curves of messages that support many values: parities, and hashed values.
 
 **Parities**, as in the private coin protocol. A real message of value x is a uniform message on the condition that it
-supports x, which a uniform one does with probability t. Shuffled with m uniform messages, the outcome has likelihood
-N_x / (t (m + 1)) relative to m + 1 uniform ones, N_x being the number that support x. So x is told from x' by N_x /
-N_x' alone. Where a message supports x and x' independently, N_x ~ 1 + Bin(m, t) and N_x' ~ Bin(m + 1, t) under x,
-independent of each other, and
+supports x, which a uniform one does with probability t. Among m uniform messages, x is told from x' by the numbers N_x
+and N_x' of messages that support them. Under x, N_x ~ 1 + Bin(m, t) and N_x' ~ Bin(m + 1, t) are independent, and
 
     delta(epsilon) = E[(1 - e^epsilon N_x' / N_x)_+]
 
-exactly, alike in both directions. docs/proofs/private-coin.md has the details.
+exactly, alike in both directions (docs/proofs/private-coin.md).
 
 **Hashed values.** A person's message is uniform on the graph of their value, the pairs (seed, bucket of the value).
-Dummies fall on all pairs uniformly, a Poisson number with mean `rate` on every graph. Let N_x be the number of all
-messages on the graph of x. The likelihood of a person with x is N_x / rate times that of the dummies alone, so
+Dummies fall on all pairs uniformly, a Poisson number with mean `rate` on every graph. With N_x messages on that of x,
 
     delta(epsilon) = E (N_x - e^epsilon N_x')_+ / rate    under dummies alone.
 
-Messages on both graphs are counted in both numbers. The function (a - e^epsilon b)_+ is submodular, and a common part
-of two numbers with given distributions can only lower its mean. Graphs that do not meet are therefore the worst case:
-independent numbers, as in a bin that loses and a bin that gains one person. This holds for every family of functions.
+Graphs that do not meet are the worst case for every family of functions: independent numbers, as in a bin that loses
+and a bin that gains one person.
 
 With K values in one domain, `rate` becomes rate^K. N_x becomes M_x, the number of ways to pick K different messages,
 one on the graph of each value. Graphs of one person's values may meet, which can reveal more. If every two graphs
@@ -27,8 +23,8 @@ share at most a part `shared` of their pairs, this is at most a random walk of e
     delta(epsilon) <= E delta_K(epsilon + (U - D) ln r) + rare,    r = 1 + K / a,
 
 with the K-fold composition delta_K of graphs that do not meet, independent U ~ Poisson(w) and D ~ Poisson(w r), w = K
-rate shared / 2, and rare = K^2 (K - 1) shared (1 + rate) P(Poisson(rate) < a + K - 1). The proof lets the shared parts
-grow from nothing and bounds what each step adds (docs/proofs/hashed-histogram.md).
+rate shared / 2, and rare = K^2 (K - 1) shared (1 + rate) P(Poisson(rate) < a + K - 1). The proofs are in
+docs/proofs/hashed-histogram.md.
 """
 
 from __future__ import annotations
