@@ -11,7 +11,10 @@ in delta is in protocols/message_limit.py.
 from __future__ import annotations
 
 import math
+import os
 from abc import abstractmethod
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, fields, replace
 from typing import Any, ClassVar, Self
 
@@ -241,6 +244,24 @@ class ShuffledHistogram(BaseHistogram):
 
 def _number(tally: Tally) -> int:
     return tally.total if tally.messages is None else tally.messages
+
+
+def on_all_cores(count: Callable[[Any], NDArray[np.int64]], parts: Sequence[Any], *, bins: int) -> NDArray[np.int64]:
+    """Sum the counts of all parts, each computed on one core."""
+    cores = min(os.cpu_count() or 1, len(parts))
+    if cores <= 1:
+        return sum_counts(map(count, parts), bins=bins)
+    with ThreadPoolExecutor(cores) as pool:
+        shares = [parts[core::cores] for core in range(cores)]
+        return sum_counts(pool.map(lambda share: sum_counts(map(count, share), bins=bins), shares), bins=bins)
+
+
+def sum_counts(parts: Iterator[NDArray[np.int64]], *, bins: int) -> NDArray[np.int64]:
+    """Sum many arrays without holding them all."""
+    total = np.zeros(bins, dtype=np.int64)
+    for part in parts:
+        total += part
+    return total
 
 
 SHARE_OF_DELTA = 1e-3

@@ -10,7 +10,6 @@ from __future__ import annotations
 import math
 import os
 from abc import abstractmethod
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -22,6 +21,7 @@ from shuffledp.histogram.inputs import MOST_BINS
 from shuffledp.protocols.local.frequency_oracle import FrequencyOracle, HalfSupports
 from shuffledp.protocols.local.responses import RandomizedResponse
 from shuffledp.protocols.protocol import bits_to_name
+from shuffledp.protocols.shuffled_histogram import on_all_cores
 from shuffledp.randomness import random_words
 from shuffledp.validation import whole
 
@@ -71,14 +71,8 @@ class HashedReports(FrequencyOracle):
         reports = np.atleast_1d(messages)
         if reports.dtype != self.report:
             raise DataError(f"messages must be reports of this protocol: multiplier, offset and {self._cell}")
-        parts = reports.size // _FEWEST_REPORTS
-        cores = min(os.cpu_count() or 1, parts) if parts > 1 else 1
-        if cores <= 1:
-            return self._supports(reports)
-        with ThreadPoolExecutor(cores) as pool:
-            counted = pool.map(self._supports, np.array_split(reports, cores))
-            total: NDArray[np.int64] = np.sum(list(counted), axis=0, dtype=np.int64)
-        return total
+        parts = np.array_split(reports, max(1, min(os.cpu_count() or 1, reports.size // _FEWEST_REPORTS)))
+        return on_all_cores(self._supports, parts, bins=self.bins)
 
     def _supports(self, reports: NDArray[np.void]) -> NDArray[np.int64]:
         starts = range(0, self.bins, _BLOCK)

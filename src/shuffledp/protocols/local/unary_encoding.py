@@ -18,6 +18,7 @@ from shuffledp.histogram.tally import Tally
 from shuffledp.noise.binomial import safely_up
 from shuffledp.noise.coins import packed_flips
 from shuffledp.protocols.local.frequency_oracle import FrequencyOracle
+from shuffledp.protocols.shuffled_histogram import on_all_cores
 from shuffledp.randomness import child
 
 _CELLS_AT_ONCE = 1 << 22
@@ -94,13 +95,7 @@ class UnaryEncoding(FrequencyOracle):
             )
         rows = reports.view(np.uint8).reshape(reports.size, self._report.itemsize)
         parts = [rows[start : start + self._at_once] for start in range(0, rows.shape[0], self._at_once)]
-        counts = np.zeros(self.bins, dtype=np.int64)
-        if len(parts) <= 1:
-            return sum(map(self._count, parts), start=counts)
-        with ThreadPoolExecutor() as pool:
-            for part in pool.map(self._count, parts):
-                counts += part
-        return counts
+        return on_all_cores(self._count, parts, bins=self.bins)
 
     def _count(self, rows: NDArray[np.uint8]) -> NDArray[np.int64]:
         """Count the rows in which each bit is set; up to 255 rows are added in bytes."""

@@ -22,10 +22,8 @@ A real message of vector v is the same for the space modulo v, which has b - 1 d
 from __future__ import annotations
 
 import math
-import os
 from bisect import bisect_left
-from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from typing import Any, Self
@@ -43,7 +41,7 @@ from shuffledp.histogram.shuffle import concatenate
 from shuffledp.histogram.tally import Tally
 from shuffledp.noise.distribution import InversionTable
 from shuffledp.protocols.protocol import MessageCount
-from shuffledp.protocols.shuffled_histogram import ShuffledHistogram
+from shuffledp.protocols.shuffled_histogram import ShuffledHistogram, on_all_cores, sum_counts
 from shuffledp.protocols.target import Target, need_one_value, require_guarantee
 from shuffledp.validation import target_delta, target_epsilon, whole
 
@@ -313,24 +311,6 @@ def supports(equations: Words, *, bits: int, bins: int) -> NDArray[np.int64]:
         return sum_counts((count_members(bases, bins=bins) for _, _, bases in by_dimension(solved)), bins=bins)
 
     return on_all_cores(count, range(0, equations.shape[0], MESSAGES_AT_ONCE), bins=bins)
-
-
-def on_all_cores(count: Callable[[int], NDArray[np.int64]], parts: range, *, bins: int) -> NDArray[np.int64]:
-    """Sum the counts of all parts, each computed on one core."""
-    cores = min(os.cpu_count() or 1, len(parts))
-    if cores <= 1:
-        return sum_counts(map(count, parts), bins=bins)
-    with ThreadPoolExecutor(cores) as pool:
-        shares = [parts[core::cores] for core in range(cores)]
-        return sum_counts(pool.map(lambda share: sum_counts(map(count, share), bins=bins), shares), bins=bins)
-
-
-def sum_counts(parts: Iterator[NDArray[np.int64]], *, bins: int) -> NDArray[np.int64]:
-    """Sum many arrays without holding them all."""
-    total = np.zeros(bins, dtype=np.int64)
-    for part in parts:
-        total += part
-    return total
 
 
 _SPACES_AT_ONCE = 1 << 16
