@@ -8,6 +8,7 @@ from functools import cached_property
 from typing import Any, ClassVar, Self
 
 import numpy as np
+from numpy.typing import ArrayLike, NDArray
 
 from shuffledp.accounting.curve import Curve, Guarantee
 from shuffledp.errors import DataError, ParameterError
@@ -16,7 +17,15 @@ from shuffledp.formatting import ShortRepr, readable
 from shuffledp.histogram.domain import Domain
 from shuffledp.histogram.estimate import Estimate
 from shuffledp.histogram.facts import NoiseFacts, NoiseKind, ProtocolFacts, Trusted
-from shuffledp.histogram.inputs import Counts, check_domain, check_messages, check_tally, true_counts
+from shuffledp.histogram.inputs import (
+    Counts,
+    check_domain,
+    check_messages,
+    check_tally,
+    filled_up,
+    people_in_bins,
+    true_counts,
+)
 from shuffledp.histogram.tally import Tally
 from shuffledp.protocols.protocol import HistogramProtocol, MessageCount, bits_to_name
 from shuffledp.protocols.target import Target, changed, guarantee_or_usual, kept, padding_bins_of, reached
@@ -176,6 +185,12 @@ class BaseHistogram(ShortRepr, ABC):
     def honest(self) -> int:
         """The number of people who follow the protocol."""
         return self.users if self.honest_users is None else self.honest_users
+
+    def _held(self, values: ArrayLike) -> NDArray[np.int64]:
+        """The bin of each person; a row of bins if people hold several values, or can hold none, padded with others."""
+        if self.values_per_person > 1 or self.padding_bins:
+            return filled_up(values, bins=self.bins, each=self.values_per_person, padding_bins=self.padding_bins)
+        return people_in_bins(values, bins=self.bins)
 
     def error(self, beta: float, *, occupied_bins: int | None = None) -> ErrorBound:
         """Error bounds in people before any release, which fail with probability at most beta on any dataset.

@@ -24,7 +24,7 @@ from shuffledp.errors import DataError, ParameterError
 from shuffledp.estimators.counts import CuratedCounts, ThresholdedCounts
 from shuffledp.histogram.estimate import Estimate
 from shuffledp.histogram.facts import NoiseFacts, NoiseKind, Trusted
-from shuffledp.histogram.inputs import Counts, filled_up, people_in_bins
+from shuffledp.histogram.inputs import Counts
 from shuffledp.histogram.tally import Tally
 from shuffledp.noise.binomial import safely_up
 from shuffledp.noise.discrete_laplace import DiscreteLaplace
@@ -54,13 +54,8 @@ class Curator(BaseHistogram):
 
     def release(self, values: ArrayLike, *, rng: np.random.Generator | None = None, **options: Any) -> Estimate:
         """Make the private histogram of values; with several values per person, a row of bins for each person."""
-        counts = self._counted(self._held(values))
+        counts = self._counted(self._held(values).ravel())
         return self.estimate(self.sample_tally(counts, rng=rng), **options)
-
-    def _held(self, values: ArrayLike) -> NDArray[np.int64]:
-        if self.values_per_person == 1 and not self.padding_bins:
-            return people_in_bins(values, bins=self.bins)
-        return filled_up(values, bins=self.bins, each=self.values_per_person, padding_bins=self.padding_bins).ravel()
 
     @abstractmethod
     def _counted(self, held: NDArray[np.int64]) -> Counts:

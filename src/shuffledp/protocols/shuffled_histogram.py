@@ -26,7 +26,7 @@ from shuffledp.accounting.rounding import SEVERAL_OPERATIONS
 from shuffledp.errors import DataError, ParameterError
 from shuffledp.formatting import readable
 from shuffledp.histogram.facts import ProtocolFacts
-from shuffledp.histogram.inputs import check_bins, filled_up, people_in_bins
+from shuffledp.histogram.inputs import check_bins
 from shuffledp.histogram.shuffle import concatenate, shuffle
 from shuffledp.histogram.tally import Tally
 from shuffledp.protocols.base import BaseHistogram
@@ -121,10 +121,7 @@ class ShuffledHistogram(BaseHistogram):
         If people hold several values, or can hold none, `values` has a row for each person: different bins, and -1 for
         a missing value. Rows are padded here, so that the number of messages does not reveal the number of values.
         """
-        if self.values_per_person > 1 or self.padding_bins:
-            people = filled_up(values, bins=self.bins, each=self.values_per_person, padding_bins=self.padding_bins)
-        else:
-            people = people_in_bins(values, bins=self.bins)
+        people = self._held(values)
         if self.bins > self.most_bins_in_messages:
             raise ParameterError(
                 f"bins={readable(self.bins)} is too many to send messages: sample the tally with sample_tally"
