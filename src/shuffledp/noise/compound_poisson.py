@@ -4,9 +4,8 @@ These are the distributions on 0, 1, 2, ... that split exactly over any number o
 cluster sizes and a share of the rate. Sizes that are all 1 give the Poisson distribution, logarithmic sizes the
 negative binomial one.
 
-`Clusters` samples one user's part over many bins. The clusters of all bins together are Poisson too, so it samples
-their number first, then a uniform bin and a size for each. The work grows with the messages sent, not with the number
-of bins.
+`Clusters` samples one user's part over many bins: the number of clusters of all bins together, which is Poisson too,
+then a uniform bin and a size for each. The work grows with the messages sent, not with the number of bins.
 """
 
 from __future__ import annotations

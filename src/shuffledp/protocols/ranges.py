@@ -1,10 +1,9 @@
 """Ordered values: counts of ranges, the distribution function, and quantiles.
 
-The values are the leaves of a tree. A person holds one node on each level, the nodes above their value. A histogram
-protocol for sets counts these nodes in one release. A replaced person moves one node down and one up on each level. Any
-range consists of few nodes, so its error does not grow with its length, as the error of a sum over a histogram does.
-Least squares makes the counts of all nodes consistent with each other and with the public number of people
-(estimators/tree.py); this post-processing costs no privacy. Proofs: docs/proofs/ranges.md.
+The values are the leaves of a tree. A person holds the nodes above their value, one on each level, and a histogram
+protocol for sets counts them in one release. A replaced person moves one node down and one up on each level. Any range
+consists of few nodes, so its error does not grow with its length. Least squares makes the counts consistent with each
+other and with the public number of people (estimators/tree.py), which costs no privacy. Proofs: docs/proofs/ranges.md.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Privacy amplification: the messages of a local protocol, shuffled.
 
 The local randomizer has a larger epsilon0, chosen so that the shuffled messages have the requested guarantee
-(accounting/amplification.py). Each person sends one message. The error is of the order of the square root of n, since
-no noise is designed for the shuffled model.
+(accounting/amplification.py). The error is of the order of the square root of n, since no noise is designed for the
+shuffled model.
 """
 
 from __future__ import annotations

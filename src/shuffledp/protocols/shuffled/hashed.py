@@ -5,12 +5,10 @@ Proofs: docs/proofs/hashed-histogram.md. After Luo, Wang and Yi, "Frequency esti
 selects one of a public family of hash functions, and sends the seed with the bucket of their value. Beside it they send
 a Poisson number of dummies, each a random seed with a random bucket. The number of messages consistent with a value is
 the number of its holders plus noise, whose distribution is known exactly. With q buckets, a dummy is consistent
-with every q-th value. So a few dummies per person hide any number of values.
+with every q-th value. So a few dummies per person hide any number of values. More buckets mean more dummies from each
+person and less noise by chance from the messages of others.
 
 If people hold one value on each of several `levels`, each level has its own messages and dummies.
-
-Calibration finds the least dummies that give a guarantee, and the number of buckets. More buckets mean more dummies
-from each person and less noise by chance from the messages of others.
 """
 
 from __future__ import annotations

@@ -6,8 +6,7 @@ their bin's set. They also send r noise messages of T uniform elements of [2^b] 
 
 A message supports bin j if all of its elements are in H_j. A real message of j always does, any other with probability
 t = 2^-T. So bin j is supported by c_j + Bin(n (1 + r) - c_j, t) messages, which gives an unbiased estimate of c_j. The
-number of messages does not depend on the number of bins. The analyzer's work hardly does: the bins that a message
-supports solve T linear equations.
+number of messages does not depend on the number of bins.
 
 **Decoding.** A message supports bin j if the vector j + 1 solves T linear equations over GF(2). The solutions form a
 space of about 2^(b - T) vectors. Decoding finds and lists this space in O(T b) steps on whole words, for many messages
