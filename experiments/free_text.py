@@ -20,7 +20,7 @@ import numpy as np
 
 from experiments.documents import ROOT
 from shuffledp.atomic_file import write_whole
-from shuffledp.protocols.text_codes import TextChoices
+from shuffledp.protocols.free_text import TextChoices
 from shuffledp.release.free_text import TextSimulation, simulate_one, summed_up
 
 EPSILON, DELTA, SEED = 1.0, 1e-6, 24

@@ -28,7 +28,7 @@ from shuffledp.collect.client.making import new_report
 from shuffledp.errors import DataError
 from shuffledp.explain.research import people
 from shuffledp.protocols import CATALOGUE
-from shuffledp.protocols.text_codes import TextChoices
+from shuffledp.protocols.free_text import TextChoices
 from shuffledp.release.compare import Measurement
 
 ROOT = Path(__file__).parent.parent

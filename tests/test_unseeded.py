@@ -8,8 +8,8 @@ import pytest
 
 from shuffledp import private_histogram, shuffle
 from shuffledp.protocols import CATALOGUE, RealSum, Target
+from shuffledp.protocols.shuffled.blanket import BlanketSum
 from shuffledp.protocols.shuffled.public_coin import fresh_coin
-from shuffledp.protocols.sums.blanket_sum import BlanketSum
 
 COUNTS = np.array([35, 35, 35, 35])
 VALUES = np.repeat(np.arange(COUNTS.size), COUNTS)

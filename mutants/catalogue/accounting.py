@@ -86,7 +86,7 @@ MUTANTS = (
     Mutant(
         name="total-drops-a-release",
         harm="One of several different releases is missing from their total.",
-        target="shuffledp.accounting.total:total_loss",
+        target="shuffledp.accounting.loss:total_loss",
         pattern="2 * len(queue) - 1",
         replacement="2 * len(queue) - 2",
         tests=("tests/accounting/test_total.py::test_totals_are_never_below_all_outcomes_in_fractions",),
@@ -194,7 +194,7 @@ MUTANTS = (
     Mutant(
         name="stated-guarantee-without-delta",
         harm="A guarantee spent elsewhere counts without its delta.",
-        target="shuffledp.accounting.closed_form_curves:StatedCurve.delta",
+        target="shuffledp.accounting.bounds:StatedCurve.delta",
         pattern="self.stated_delta + (1 - self.stated_delta) * response",
         replacement="response",
         tests=(
@@ -204,7 +204,7 @@ MUTANTS = (
     Mutant(
         name="private-coin-forgets-real-message",
         harm="Accounting leaves out half of the message that always supports the person's value.",
-        target="shuffledp.accounting.support_curve:SupportCurve._gain",
+        target="shuffledp.accounting.support_curves:SupportCurve._gain",
         pattern="np.arange(own.first, own.last + 1) + 1.0",
         replacement="np.arange(own.first, own.last + 1) + 0.5",
         tests=("tests/protocols/shuffled/test_private_coin.py::test_the_formula_against_fractions",),
@@ -279,7 +279,7 @@ MUTANTS = (
     Mutant(
         name="rows-of-a-person-add-up",
         harm="The bound for several rows adds up deltas without the factors e^epsilon.",
-        target="shuffledp.accounting.group_curve:GroupCurve._split",
+        target="shuffledp.accounting.bounds:GroupCurve._split",
         pattern="math.exp(before) * self.curve.delta(part)",
         replacement="self.curve.delta(part)",
         tests=("tests/accounting/test_group_curve.py::test_the_bound_is_close_where_the_truth_is_known",),
@@ -347,7 +347,7 @@ MUTANTS = (
     Mutant(
         name="shared-messages-not-accounted",
         harm="Messages that fit two values of a person are taken to fit one, so epsilon is too small.",
-        target="shuffledp.accounting.hashed_curve:HashedCurve.separate",
+        target="shuffledp.accounting.support_curves:HashedCurve.separate",
         pattern="self.values == 1 or not self.shared",
         replacement="self.shared < 1",
         tests=("tests/accounting/test_hashed_curve.py::test_own_values_that_meet_reveal_more_and_all_at_once_less",),

@@ -46,7 +46,7 @@ MUTANTS = (
     Mutant(
         name="published-parameters-unchecked",
         harm="Published parameters are used where they miss their guarantee.",
-        target="shuffledp.protocols.guarantee:require_guarantee",
+        target="shuffledp.protocols.target:require_guarantee",
         pattern="reached > requested.delta",
         replacement="reached > 1",
         tests=(
@@ -200,7 +200,7 @@ MUTANTS = (
     Mutant(
         name="response-never-lies-first-value",
         harm="A person who reports the first value holds it.",
-        target="shuffledp.protocols.local.randomized_response:RandomizedResponse._send",
+        target="shuffledp.protocols.local.responses:RandomizedResponse._send",
         pattern="rng.integers(0, self.bins, size=int(lies.sum()))",
         replacement="rng.integers(min(1, self.bins - 1), self.bins, size=int(lies.sum()))",
         tests=("tests/protocols/test_one_person.py::test_messages_of_one_person_have_their_distribution[response]",),
@@ -216,15 +216,15 @@ MUTANTS = (
     Mutant(
         name="hashing-sends-true-cell",
         harm="A local hashing report names the true cell.",
-        target="shuffledp.protocols.local.local_hashing:LocalHashing._send",
-        pattern="self._response.randomize(own.astype(np.int64), rng=rng)",
-        replacement="own",
+        target="shuffledp.protocols.local.hashed_reports:LocalHashing._noisy",
+        pattern="self._response.randomize(cells, rng=rng)",
+        replacement="cells",
         tests=("tests/protocols/test_one_person.py::test_messages_of_one_person_have_their_distribution[hashing]",),
     ),
     Mutant(
         name="hadamard-never-leaves-its-set",
         harm="A Hadamard symbol outside a value's set excludes the value.",
-        target="shuffledp.protocols.local.hadamard_response:HadamardResponse._send",
+        target="shuffledp.protocols.local.responses:HadamardResponse._send",
         pattern="rng.random(people.size) >= self.true_support",
         replacement="rng.random(people.size) > 1",
         tests=("tests/protocols/test_one_person.py::test_messages_of_one_person_have_their_distribution[hadamard]",),

@@ -12,10 +12,10 @@ from hypothesis import strategies as st
 from shuffledp import BinarySum, Histogram, SparseHistogram
 from shuffledp.accounting.amplification import Amplification
 from shuffledp.accounting.blanket_curve import BlanketCurve
-from shuffledp.accounting.closed_form_curves import PureCurve, SplitAndMixCurve, StatedCurve
+from shuffledp.accounting.bounds import PureCurve, SplitAndMixCurve, StatedCurve
 from shuffledp.accounting.composition import composed, connected
 from shuffledp.accounting.curve import REPLACE_ONE
-from shuffledp.accounting.support_curve import SupportCurve
+from shuffledp.accounting.support_curves import SupportCurve
 from shuffledp.accounting.threshold_curve import ThresholdCurve
 from shuffledp.errors import ParameterError
 from shuffledp.noise import Binomial

@@ -15,7 +15,7 @@ from shuffledp import BinarySum, Histogram, ParameterError, PrivacyCurve
 from shuffledp.accounting import Amplification, Shift
 from shuffledp.accounting.blanket_curve import BlanketCurve
 from shuffledp.accounting.curve import REPLACE_ONE, moved_bins
-from shuffledp.accounting.support_curve import SupportCurve
+from shuffledp.accounting.support_curves import SupportCurve
 from shuffledp.noise import Binomial, CompoundPoisson
 from shuffledp.noise.binomial import round_up_to_grid
 from shuffledp.noise.compound_poisson import SIZE_GRID

@@ -10,10 +10,9 @@ import pytest
 
 from shuffledp import DummyHistogram, Histogram, SparseHistogram
 from shuffledp.accounting import Amplification, PrivacyCurve, Shift, StatedCurve, composed
-from shuffledp.accounting.closed_form_curves import PureCurve, SplitAndMixCurve
+from shuffledp.accounting.bounds import GroupCurve, GroupPrivacy, PureCurve, SplitAndMixCurve, group_privacy
 from shuffledp.accounting.curve import REPLACE_ONE, Comparison, moved_bins
-from shuffledp.accounting.group_curve import GroupCurve, GroupPrivacy, group_privacy
-from shuffledp.accounting.support_curve import SupportCurve
+from shuffledp.accounting.support_curves import SupportCurve
 from shuffledp.accounting.threshold_curve import ThresholdCurve
 from shuffledp.errors import ParameterError
 from shuffledp.noise import Binomial, CompoundPoisson

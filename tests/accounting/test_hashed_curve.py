@@ -14,9 +14,9 @@ from scipy.stats import poisson
 
 from shuffledp.accounting import calibration
 from shuffledp.accounting.curve import moved_bins
-from shuffledp.accounting.hashed_curve import HashedCurve
-from shuffledp.accounting.hashed_curve import poisson as dummies
+from shuffledp.accounting.support_curves import HashedCurve
 from shuffledp.errors import ParameterError
+from shuffledp.noise.compound_poisson import poisson as dummies
 
 # One value ----------------------------------------------------------------------------------------------------------
 

@@ -11,7 +11,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from shuffledp import BinarySum, Histogram
-from shuffledp.accounting.closed_form_curves import PureCurve, StatedCurve
+from shuffledp.accounting.bounds import PureCurve, StatedCurve
 from shuffledp.accounting.composition import MomentBound, composed
 from shuffledp.accounting.curve import REPLACE_ONE, PrivacyCurve
 from tests.oracles.documents import document

@@ -3,7 +3,7 @@
 import mpmath
 import pytest
 
-from shuffledp.accounting.closed_form_curves import PureCurve
+from shuffledp.accounting.bounds import PureCurve
 
 
 @pytest.mark.parametrize("pure_epsilon", [0.1, 1.0, 4.0, 30.0])

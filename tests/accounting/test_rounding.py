@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 from shuffledp.accounting import PrivacyLoss, loss, rounding
-from shuffledp.accounting.support_curve import SupportCurve
-from shuffledp.noise import Binomial, CompoundPoisson, half_binomial
-from shuffledp.noise.binomial import round_up_to_grid, safely_up
+from shuffledp.accounting.support_curves import SupportCurve
+from shuffledp.noise import Binomial, CompoundPoisson
+from shuffledp.noise.binomial import half_pmf, half_tail, round_up_to_grid, safely_up
 from shuffledp.noise.compound_poisson import SIZE_GRID
 from shuffledp.paper.divergence import logarithm_above
 from tests.oracles.exact import fair_coins, fair_coins_tail, high_precision_delta
@@ -73,8 +73,8 @@ def test_fair_coins_are_covered(trials):
         k = min(trials - 1, math.floor(trials / 2 + deviations * math.sqrt(trials) / 2) + 1)
         coins, at = np.array([trials]), np.array([k])
         (margin,) = rounding.half_binomial(coins)
-        assert SAFETY * relative_error(half_binomial.tail(coins, at)[0], fair_coins_tail(trials, k)) <= margin
-        error = relative_error(half_binomial.pmf(coins, at)[0], fair_coins(trials, k))
+        assert SAFETY * relative_error(half_tail(coins, at)[0], fair_coins_tail(trials, k)) <= margin
+        error = relative_error(half_pmf(coins, at)[0], fair_coins(trials, k))
         # the blanket curve sums such probabilities as losses
         assert SAFETY * error <= min(margin, rounding.PRIVACY_LOSS)
 

@@ -12,14 +12,14 @@ from hypothesis import strategies as st
 from scripts.budget_vectors import computed
 
 from shuffledp import BinarySum, Histogram
-from shuffledp.accounting.closed_form_curves import PureCurve
+from shuffledp.accounting.bounds import PureCurve
 from shuffledp.accounting.composition import Composition, composed
 from shuffledp.accounting.curve import moved_bins
-from shuffledp.accounting.hashed_curve import HashedCurve, poisson
-from shuffledp.accounting.loss import GridLoss
+from shuffledp.accounting.loss import GridLoss, Term, total_loss
 from shuffledp.accounting.rounding import PRIVACY_LOSS
-from shuffledp.accounting.total import Term, total_loss
+from shuffledp.accounting.support_curves import HashedCurve
 from shuffledp.noise import Binomial
+from shuffledp.noise.compound_poisson import poisson
 from shuffledp.protocols.catalogue import named
 from shuffledp.protocols.target import Target
 from tests.collect.test_vectors import FOLDER

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from shuffledp import DataError, Histogram, Ledger
-from shuffledp.accounting.closed_form_curves import StatedCurve
+from shuffledp.accounting.bounds import StatedCurve
 from shuffledp.accounting.composition import composed
 from tests.cli.commands import GUARANTEE, REAL, command, real_command
 

@@ -11,7 +11,7 @@ from shuffledp.collect.simulation.one_machine import OneMachine
 from shuffledp.collect.simulation.people import HOME_PAGES, Question
 from shuffledp.errors import DataError, ParameterError
 from shuffledp.explain.answers import note_on
-from shuffledp.protocols.text_codes import TextChoices
+from shuffledp.protocols.free_text import TextChoices
 from shuffledp.release.release import Release
 from tests.browser import running_browser
 from tests.cli.commands import command

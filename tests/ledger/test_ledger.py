@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 
 from shuffledp import BinarySum, BudgetError, DataError, Histogram, Ledger, ParameterError, SparseHistogram
-from shuffledp.accounting.closed_form_curves import StatedCurve
+from shuffledp.accounting.bounds import StatedCurve
 from shuffledp.accounting.composition import composed
 from shuffledp.ledger import store
 from shuffledp.ledger.ledger import _same_kind

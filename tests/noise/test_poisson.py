@@ -4,8 +4,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from shuffledp.accounting.hashed_curve import poisson
-from shuffledp.noise.poisson import Poisson
+from shuffledp.noise.compound_poisson import Poisson, poisson
 from tests.oracles.goodness import assert_distribution, assert_not_distribution
 
 

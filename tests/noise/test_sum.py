@@ -11,8 +11,7 @@ from shuffledp.errors import ParameterError
 from shuffledp.noise import Binomial, CompoundPoisson
 from shuffledp.noise.binomial import Matches
 from shuffledp.noise.compound_poisson import SIZE_GRID
-from shuffledp.noise.distribution import TAIL
-from shuffledp.noise.sum import Sum
+from shuffledp.noise.distribution import TAIL, Sum
 from tests.oracles.goodness import assert_distribution, assert_not_distribution
 
 

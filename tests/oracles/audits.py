@@ -3,7 +3,7 @@
 import numpy as np
 
 from shuffledp import audit
-from shuffledp.protocols.local import BassilySmith, LocalHashing, bassily_smith
+from shuffledp.protocols.local.hashed_reports import HashedReports
 
 CONFIDENCE = 1 - 1e-4
 """An audit accuses a correct mechanism with probability 1e-4 at most."""
@@ -21,11 +21,7 @@ def audited(mechanism, pair, *, delta, trials, seed=0):
 def single_reports(protocol, value, trials, rng):
     """Return `trials` reports of one person; for a report with a hash, the bins that it supports."""
     reports = protocol.randomize(np.full(trials, value), rng=rng)
-    bins = np.arange(protocol.bins, dtype=np.uint64)
-    if isinstance(protocol, LocalHashing):
-        supported = protocol._in_cell
-    elif isinstance(protocol, BassilySmith):
-        supported = bassily_smith._agreeing
-    else:
+    if not isinstance(protocol, HashedReports):
         return reports.reshape(trials, 1)
-    return [dict(enumerate(supported(reports[i : i + 1], bins))) for i in range(trials)]
+    bins = np.arange(protocol.bins, dtype=np.uint64)
+    return [dict(enumerate(protocol._in_cell(reports[i : i + 1], bins))) for i in range(trials)]

@@ -11,10 +11,10 @@ import numpy as np
 import pytest
 from scipy.stats import poisson
 
-from shuffledp.accounting.hashed_curve import poisson as poisson_dummies
 from shuffledp.histogram.hash_family import HashFamily
 from shuffledp.noise import Binomial, CompoundPoisson
 from shuffledp.noise.binomial import round_up_to_grid
+from shuffledp.noise.compound_poisson import poisson as poisson_dummies
 from shuffledp.noise.discrete_laplace import DiscreteLaplace
 from shuffledp.paper.finite_randomizer import FiniteRandomizer
 from shuffledp.paper.protocol_checks import CENTRAL_TARGETS, central_delta

@@ -6,7 +6,7 @@ import pytest
 
 from shuffledp.accounting import Guarantee
 from shuffledp.protocols import Histogram
-from shuffledp.protocols.guarantee import kept
+from shuffledp.protocols.target import kept
 
 
 @pytest.mark.parametrize(("factor", "holds"), [(1.01, True), (0.99, False), (0.6, False)])

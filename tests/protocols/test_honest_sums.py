@@ -11,8 +11,8 @@ import pytest
 from scipy.stats import binom
 
 from shuffledp.protocols import RealSum
+from shuffledp.protocols.shuffled.blanket import BlanketSum
 from shuffledp.protocols.sums.binary_sum import BinarySum
-from shuffledp.protocols.sums.blanket_sum import BlanketSum
 from tests.oracles.goodness import assert_distribution
 
 USERS, HONEST, EPSILON, DELTA = 1000, 300, 1.0, 1e-4

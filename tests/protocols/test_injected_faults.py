@@ -14,8 +14,8 @@ from shuffledp.noise import Binomial
 from shuffledp.noise.discrete_laplace import DiscreteLaplace
 from shuffledp.protocols import CATALOGUE, RealSum, Target
 from shuffledp.protocols.local import LocalHashing
-from shuffledp.protocols.local.local_hashing import _hash
-from shuffledp.protocols.sums.blanket_sum import BlanketSum
+from shuffledp.protocols.local.hashed_reports import _hash
+from shuffledp.protocols.shuffled.blanket import BlanketSum
 from tests.oracles.exact import distribution_table, exact_exp, shifted_delta
 from tests.protocols.test_contract import MOST_DEVIATIONS, NOISY, deviations
 

@@ -14,9 +14,9 @@ from scipy.stats import binomtest
 
 from shuffledp.noise import Binomial
 from shuffledp.protocols import CATALOGUE, PublicCoinHistogram, RealSum, Target
-from shuffledp.protocols.local.local_hashing import _hash
+from shuffledp.protocols.local.hashed_reports import _hash
+from shuffledp.protocols.shuffled.blanket import BlanketSum
 from shuffledp.protocols.sums.binary_sum import BinarySum
-from shuffledp.protocols.sums.blanket_sum import BlanketSum
 from tests.oracles.goodness import FALSE_FAILURE_RATE, assert_distribution, p_value, same_distribution_p_value
 
 BINS = 3

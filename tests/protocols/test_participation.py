@@ -10,7 +10,7 @@ from shuffledp import BinarySum, DummyHistogram, Histogram, SparseHistogram, run
 from shuffledp.errors import DataError, TooFewUsersError
 from shuffledp.protocols import CATALOGUE, Target
 from shuffledp.protocols.central import LaplaceHistogram, StabilityHistogram
-from shuffledp.protocols.sums.blanket_sum import BlanketSum
+from shuffledp.protocols.shuffled.blanket import BlanketSum
 from shuffledp.release.private_histogram import private_histogram
 
 SHUFFLED = [name for name, entry in CATALOGUE.items() if entry.model == "shuffled" and not entry.published]

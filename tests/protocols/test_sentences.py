@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from shuffledp import BinarySum, Histogram, run
 from shuffledp.accounting.curve import Guarantee
 from shuffledp.protocols import CATALOGUE, Target
-from shuffledp.protocols.sums.blanket_sum import BlanketSum
+from shuffledp.protocols.shuffled.blanket import BlanketSum
 from shuffledp.protocols.sums.real_sum import RealSum
 
 TITLES = ["Guarantee", "Trust", "Error bounds", "Noise", "Not protected"]

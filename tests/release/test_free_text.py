@@ -4,8 +4,7 @@ import pytest
 
 from shuffledp.errors import BudgetError
 from shuffledp.ledger import Ledger
-from shuffledp.protocols.free_text import FreeText, LocalMessages
-from shuffledp.protocols.text_codes import TextChoices
+from shuffledp.protocols.free_text import FreeText, LocalMessages, TextChoices
 from shuffledp.release.free_text import private_texts
 
 CHOICES = TextChoices(longest=3, alphabet="abcde", width=1, levels=3)

@@ -6,8 +6,8 @@ import math
 import pytest
 
 import shuffledp
+from shuffledp.accounting.calibration import delta_of_one, guarantee_of_one
 from shuffledp.accounting.composition import composed
-from shuffledp.accounting.rounds import delta_of_one, guarantee_of_one
 from shuffledp.errors import ParameterError, TooFewUsersError
 from shuffledp.protocols.catalogue import CATALOGUE
 from shuffledp.protocols.target import Target

@@ -1,8 +1,6 @@
 """Privacy amplification by shuffling the messages of a local randomizer.
 
-Every person sends one message of an epsilon0-local randomizer, and the messages are shuffled. The release is then
-(epsilon, delta)-private along a curve far below epsilon0. This module has the tight numerical bound, two published
-closed forms, and a lower bound for every randomizer.
+This module has the tight numerical bound, two published closed forms, and a lower bound for every randomizer.
 
 The tight bound is from Feldman, McMillan and Talwar, "Stronger privacy amplification by shuffling": other people
 imitate the one whose value is replaced. Let C ~ Bin(n - 1, q), q = 2 / (e^epsilon0 + 1), of them be fair copies of
@@ -11,11 +9,10 @@ the person's own message. Distinguishing (A + D, C - A + 1 - D) from (A + 1 - D,
 distinguishing the two datasets.
 
 Many randomizers do better. A message is telling if it is more likely under one of the two values, and then e^epsilon0
-times. Suppose that this has probability t only. Every other person sends a copy of a telling message of either kind
-with probability at least t / (e^epsilon0 + 1) each. They send a copy of a message that tells nothing with probability
-(1 - t) h. Here h bounds how much less likely such messages are under another value: at least e^-epsilon0, and 1 for
-d-ary response. An attacker who knows the copies sees how many of them, together with the person's own message, are of
-each kind (docs/proofs/comparison.md).
+times. If this has probability t only, another person sends a copy of a telling message of either kind with probability
+at least t / (e^epsilon0 + 1) each, and of one that tells nothing with (1 - t) h. Here h bounds how much less likely
+such messages are under another value: at least e^-epsilon0, and 1 for d-ary response (docs/proofs/comparison.md,
+"Messages that tell little").
 """
 
 from __future__ import annotations
@@ -30,8 +27,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shuffledp.accounting.blanket_curve import BlanketCurve, HiddenMessage, blocks
-from shuffledp.accounting.curve import REPLACE_ONE, Curve
-from shuffledp.accounting.group_curve import bound_for_rows
+from shuffledp.accounting.bounds import Curve, not_negative
 from shuffledp.accounting.rounding import SEVERAL_OPERATIONS
 from shuffledp.accounting.search import first_safe_from, last_safe_from, log_excess
 from shuffledp.errors import ParameterError
@@ -69,9 +65,10 @@ _LOCAL_STRIDE = 0.1
 
 
 @dataclass(frozen=True, kw_only=True)
-class Amplification:
+class Amplification(Curve):
     """The curve of the shuffled messages of `users` people, each private by itself at `local_epsilon`.
 
+    Neighbours have equal size: with one person more or less, the number of messages would reveal the change.
     `telling` is t above: an upper bound on the probability that a message is more likely under one of two given values.
     `covered` is h: a lower bound on the probability of any other message under a third value, relative to those two.
     """
@@ -95,24 +92,12 @@ class Amplification:
             raise ParameterError(f"covered must lie in [0, 1], got {covered:g}")
         object.__setattr__(self, "covered", max(covered, math.exp(-epsilon) * (1 - SEVERAL_OPERATIONS)))
 
-    @property
-    def neighbours(self) -> str:
-        """Datasets of equal size: with one person more or less, the number of messages would reveal the change."""
-        return REPLACE_ONE
-
-    @property
-    def exact(self) -> bool:
-        """An upper bound, for every randomizer with this epsilon."""
-        return False
-
     def delta(self, epsilon: float) -> float:
         """The delta of the tight bound; never below the numerical truth."""
         return self._bound(epsilon, upper=True)
 
     def delta_of_bound(self, epsilon: float) -> tuple[float, float]:
-        """Lower and upper numbers for the tight bound itself; they differ by the cost of merged values of C and
-        rounding.
-        """
+        """Lower and upper numbers for the tight bound itself, which differ by merged values of C and rounding."""
         return self._bound(epsilon, upper=False), self._bound(epsilon, upper=True)
 
     def epsilon(self, delta: float) -> float:
@@ -135,22 +120,14 @@ class Amplification:
         # at local_epsilon the local guarantee alone suffices
         return self.local_epsilon if found is None else epsilon_at(found)
 
-    def for_rows(self, rows: int) -> Curve:
-        """An upper bound for a person with this number of rows."""
-        return bound_for_rows(self, rows)
-
     def _rough_epsilon(self, delta: float) -> float:
-        """The start of the search: the epsilon of a Gaussian whose mean moves by the same number of standard
-        deviations.
-        """
+        """The epsilon of a Gaussian whose mean moves by the same number of standard deviations."""
         t, copied = self.telling, _copied_by_all(self.local_epsilon)
         shift = 2 * (1 - copied) * t / math.sqrt(t + self.users * copied * t)
         return shift * math.sqrt(2 * math.log(1 / delta)) + shift**2 / 2
 
     def _bound(self, epsilon: float, *, upper: bool) -> float:
-        epsilon = real("epsilon", epsilon)
-        if epsilon < 0:
-            raise ParameterError(f"epsilon must not be negative, got {epsilon:g}")
+        epsilon = not_negative(epsilon)
         if epsilon >= self.local_epsilon:
             return 0.0
         message = HiddenMessage(local_epsilon=self.local_epsilon, epsilon=epsilon)
@@ -175,9 +152,7 @@ class Amplification:
 
     @property
     def _copy_rates(self) -> tuple[float, float]:
-        """Lower bounds on the probabilities that another person sends a copy of a telling message, and of another
-        message.
-        """
+        """Lower bounds on the probabilities that another person sends a copy of a telling message, or of another."""
         plain = max(1 - self.telling - SEVERAL_OPERATIONS, 0.0)
         margin = 1 - 8 * SEVERAL_OPERATIONS
         return _copied_by_all(self.local_epsilon) * self.telling * margin, plain * self.covered * margin
@@ -190,9 +165,7 @@ class Amplification:
 
     @property
     def _copied(self) -> float:
-        """The probability that another person sends a copy; with this share of telling ones, no kind exceeds its
-        rate.
-        """
+        """The probability that another person sends a copy; with this telling share, no kind exceeds its rate."""
         if self.telling == 1:
             return _copied_by_all(self.local_epsilon)
         (telling, plain), share = self._copy_rates, self._telling_share

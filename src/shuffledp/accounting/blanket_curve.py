@@ -25,15 +25,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shuffledp.accounting import rounding
-from shuffledp.accounting.curve import REPLACE_ONE, Curve
-from shuffledp.accounting.group_curve import bound_for_rows
+from shuffledp.accounting.bounds import Curve, not_negative
 from shuffledp.accounting.loss import PrivacyLoss
 from shuffledp.accounting.rounding import WINDOW_SUM
-from shuffledp.accounting.search import smallest_epsilon
-from shuffledp.errors import ParameterError
-from shuffledp.noise import Binomial, half_binomial
+from shuffledp.noise.binomial import Binomial, half_pmf, half_tail
 from shuffledp.noise.distribution import TAIL
-from shuffledp.validation import real
 
 _MORE_THAN_ALL = 2.0
 """A share of the messages above 1: an event that cannot happen."""
@@ -104,7 +100,7 @@ class HiddenMessage:
         With the person's own message among them, it is gain * P(coins = k - 1) - loss * P(coins >= k) over n - 1 coins.
         Without it, it is -loss * P(coins >= k) over n coins, of which one is set apart here.
         """
-        at, beyond = half_binomial.pmf(total - 1, k - 1), half_binomial.tail(total - 1, k)
+        at, beyond = half_pmf(total - 1, k - 1), half_tail(total - 1, k)
         return with_own * self.gain * at, self.loss * (with_own * beyond + without * (beyond + at / 2))
 
 
@@ -135,7 +131,7 @@ def blocks(
 
 
 @dataclass(frozen=True, kw_only=True)
-class BlanketCurve:
+class BlanketCurve(Curve):
     """The curve delta(epsilon) of flipped bits of `users` people, if a neighbour moves `shifts` of them.
 
     `delta` and `epsilon` are upper bounds, `lowest_delta` is a lower one.
@@ -144,12 +140,6 @@ class BlanketCurve:
     users: int
     flip_probability: float
     shifts: int
-    neighbours: str = REPLACE_ONE
-
-    @property
-    def exact(self) -> bool:
-        """An upper bound."""
-        return False
 
     @cached_property
     def _loss(self) -> PrivacyLoss:
@@ -164,7 +154,7 @@ class BlanketCurve:
         block, sums = _side_by_side(*_likely_sums(coins + 1))
         total = (coins + 1)[block]
         if_one, if_zero = (1 - flip) * sums + flip * (total - sums), flip * sums + (1 - flip) * (total - sums)
-        masses = 2 * mass[block] * half_binomial.pmf(total, sums) * if_one / total
+        masses = 2 * mass[block] * half_pmf(total, sums) * if_one / total
         losses = np.log(if_one) - np.log(if_zero)
         order = np.argsort(losses, kind="stable")
         return PrivacyLoss(losses[order], masses[order], 6 * TAIL)
@@ -181,13 +171,13 @@ class BlanketCurve:
 
     def delta(self, epsilon: float) -> float:
         """An upper bound on the smallest delta such that the release is (epsilon, delta)-private."""
-        epsilon = _not_negative(epsilon)
+        epsilon = not_negative(epsilon)
         one = self._loss
         return min(1.0, float(one.delta(epsilon)) if self.shifts == 1 else one.delta_with(one, epsilon))
 
     def lowest_delta(self, epsilon: float) -> float:
         """A lower bound: the delta of neighbours where all others hold the same one of the two values that differ."""
-        epsilon = _not_negative(epsilon)
+        epsilon = not_negative(epsilon)
         up, down = self._real_losses
         reached = max(
             (float(up.lowest_delta(epsilon)), float(down.lowest_delta(epsilon)))
@@ -205,14 +195,6 @@ class BlanketCurve:
         flip = self.flip_probability
         return self.shifts * (math.log1p(-flip) - math.log(flip))
 
-    def epsilon(self, delta: float) -> float:
-        """The smallest epsilon that the upper bound gives."""
-        return smallest_epsilon(self.delta, delta)
-
-    def for_rows(self, rows: int) -> Curve:
-        """An upper bound for a person with this number of rows."""
-        return bound_for_rows(self, rows)
-
 
 def _likely_sums(coins: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """The range of sums of this number of fair coins, except with probability 2^-100, by Hoeffding's inequality."""
@@ -226,10 +208,3 @@ def _side_by_side(first: NDArray[np.int64], last: NDArray[np.int64]) -> tuple[ND
     which = np.repeat(np.arange(sizes.size), sizes)
     starts = np.cumsum(sizes) - sizes
     return which, first[which] + np.arange(which.size) - starts[which]
-
-
-def _not_negative(epsilon: float) -> float:
-    epsilon = real("epsilon", epsilon)
-    if epsilon < 0:
-        raise ParameterError(f"epsilon must not be negative, got {epsilon:g}")
-    return epsilon

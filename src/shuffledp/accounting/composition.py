@@ -2,30 +2,26 @@
 
 Releases whose curves are shifts of noise are composed shift by shift, as `PrivacyCurve.compose` does. Every other
 release is known by its numbers delta(epsilon) only; `connected` turns these into a pair of distributions. In both cases
-a later question may depend on earlier results (docs/proofs/exact-privacy.md, "Several releases"), and
-accounting/total.py adds the losses.
+a later question may depend on earlier results, and accounting/loss.py adds the losses. The proofs are in
+docs/proofs/exact-privacy.md, from "Several releases" on.
 
-**Connecting the dots.** Let H(x) = sup over events of P - x Q, x = e^epsilon, be the truth for two neighbours in either
-order. H is convex in x, decreasing, and 1 at x = 0. A curve bounds it for every x >= 1, and with P and Q exchanged for
-x < 1:
+**Connecting the dots** (Doroshenko, Ghazi, Kamath, Kumar and Manurangsi 2022). Let H(x) = sup over events of P - x Q, x
+= e^epsilon, for two neighbours in either order. Then
 
     H(x) <= delta(ln x)  for x >= 1,    H(x) <= 1 - x + x delta(-ln x)  for x < 1.
 
-The largest convex function through or below some of these points is nowhere below H, and it is the curve of one pair of
-distributions: the mass of Q at a point is the change of slope there, the mass of P is x times as much, and the rest at
-the last point is an infinite loss (Doroshenko, Ghazi, Kamath, Kumar and Manurangsi 2022, "Connect the dots";
-docs/proofs/exact-privacy.md, "Curves known by their numbers").
+The largest convex function through or below some of these points is the curve of one pair of distributions: the mass of
+Q at a point is the change of slope there, the mass of P is x times as much, and the rest at the last point is an
+infinite loss.
 
 **Amounts chosen by results.** `MomentBound` holds even if each release's budget depends on earlier results. Fix an
 order a > 1. For a release with loss l, let r be the mass of infinite loss and M = E_P[e^((a - 1) l)] over the rest. If
 on every path of results the sum of the r is at most R and the product of the M at most B, then
 
-    delta(epsilon) <= R + c e^(-(a - 1) epsilon) B,   c = (1 - 1/a)^(a - 1) / a,
+    delta(epsilon) <= R + c e^(-(a - 1) epsilon) B,   c = (1 - 1/a)^(a - 1) / a.
 
-because (1 - e^-t)_+ <= c e^((a - 1) t) for every t, and moments multiply from the last release back to the first
-(docs/proofs/exact-privacy.md, "Noise chosen by results"). With the order, R and B fixed in advance this is a privacy
-filter (Rogers, Roth, Ullman and Vadhan 2016; Feldman and Zrnic 2021 for Renyi differential privacy). R and B must not
-be traded against each other depending on results.
+With the order, R and B fixed in advance this is a privacy filter (Rogers, Roth, Ullman and Vadhan 2016; Feldman and
+Zrnic 2021). R and B must not be traded against each other depending on results.
 """
 
 from __future__ import annotations
@@ -39,15 +35,13 @@ from functools import cached_property, lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
-from shuffledp.accounting.curve import REPLACE_ONE, Curve, PrivacyCurve, terms_of
-from shuffledp.accounting.group_curve import replaced_rows, rows_of
-from shuffledp.accounting.hashed_curve import HashedCurve
-from shuffledp.accounting.loss import PrivacyLoss
+from shuffledp.accounting.bounds import REPLACE_ONE, Curve, not_negative, replaced_rows, rows_of
+from shuffledp.accounting.curve import PrivacyCurve, terms_of
+from shuffledp.accounting.loss import PrivacyLoss, Term, sum_of, total_loss
 from shuffledp.accounting.rounding import PRIVACY_LOSS
-from shuffledp.accounting.search import smallest_epsilon
-from shuffledp.accounting.total import Term, total_loss
+from shuffledp.accounting.support_curves import HashedCurve
 from shuffledp.errors import ParameterError
-from shuffledp.validation import real, target_delta, target_epsilon
+from shuffledp.validation import target_delta, target_epsilon
 
 _DOTS = 128
 """The number of dots on either side of 0. The epsilon of eleven histograms is then 0.2 % above the epsilon of their
@@ -124,7 +118,7 @@ RESOLUTION = 1e-25
 
 
 @dataclass(frozen=True)
-class Composition:
+class Composition(Curve):
     """The curve delta(epsilon) of several releases together, each with fresh noise; never below the truth.
 
     `parts` are the curves and the number of releases of each. `composed` creates it and counts equal curves together.
@@ -140,7 +134,7 @@ class Composition:
 
     @property
     def releases(self) -> int:
-        """The number of releases."""
+        """Their number."""
         return sum(times for _, times in self.parts)
 
     @property
@@ -161,18 +155,12 @@ class Composition:
 
     def delta(self, epsilon: float) -> float:
         """A delta such that all releases together are (epsilon, delta)-private; never below the smallest."""
-        epsilon = real("epsilon", epsilon)
-        if epsilon < 0:
-            raise ParameterError(f"epsilon must not be negative, got {epsilon:g}")
+        epsilon = not_negative(epsilon)
         if not self.parts:
             return 0.0
         if self._only is not None:
             return min(1.0, self._only.delta(epsilon))
         return min(1.0, float(_together(self.parts).delta(epsilon)))
-
-    def epsilon(self, delta: float) -> float:
-        """The smallest epsilon for which all releases together are (epsilon, delta)-private; inf if none is known."""
-        return smallest_epsilon(self.delta, delta)
 
     def for_rows(self, rows: int) -> Curve:
         """The curve of a person with this number of rows in every release."""
@@ -201,7 +189,6 @@ _Parts = frozenset[tuple[Curve, int]]
 
 @lru_cache(maxsize=64)
 def _together(parts: _Parts) -> PrivacyLoss:
-    """The loss of all releases together (accounting/total.py)."""
     known = [(_shifts(curve), curve, times) for curve, times in parts]
     shifts = [curve.times(times) for curve, _, times in known if curve is not None]
     terms = terms_of(shifts[0].compose(*shifts[1:]).releases, cut=RESOLUTION) if shifts else []
@@ -214,7 +201,6 @@ def _shifts(curve: Curve) -> PrivacyCurve | None:
 
 
 def _term(loss: PrivacyLoss, times: int) -> Term:
-    """The term of releases with this loss."""
     return Term([loss], loss.shortened(RESOLUTION).span, lambda step: loss.on_grid(step, cut=RESOLUTION), times)
 
 
@@ -291,5 +277,5 @@ def _pair(curve: Curve) -> PrivacyLoss:
     if (shifts := _shifts(curve)) is None:
         return connected(curve, RESOLUTION)
     span = max(release.span(RESOLUTION) for release, _ in shifts.releases)
-    grids = [release.on_grid(span / _STEPS or 1.0, cut=RESOLUTION).times(times) for release, times in shifts.releases]
-    return sum(grids[1:], start=grids[0]).loss
+    step = span / _STEPS or 1.0
+    return sum_of([release.on_grid(step, cut=RESOLUTION).times(times) for release, times in shifts.releases]).loss

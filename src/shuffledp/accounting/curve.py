@@ -7,20 +7,19 @@ from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from functools import lru_cache
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 
-from shuffledp.accounting.group_curve import REPLACE_ONE as REPLACE_ONE
-from shuffledp.accounting.group_curve import GroupCurve, replaced_rows, rows_of
-from shuffledp.accounting.loss import GridLoss, PrivacyLoss, sum_of
-from shuffledp.accounting.search import smallest_epsilon
+from shuffledp.accounting.bounds import REPLACE_ONE as REPLACE_ONE
+from shuffledp.accounting.bounds import Curve as Curve
+from shuffledp.accounting.bounds import GroupCurve, not_negative, replaced_rows, rows_of
+from shuffledp.accounting.loss import GridLoss, PrivacyLoss, Term, only_size, sum_of, total_loss
 from shuffledp.accounting.strength import Strength
-from shuffledp.accounting.total import Term, only_size, total_loss
 from shuffledp.errors import MissingExtraError, ParameterError
 from shuffledp.formatting import privacy_figure as privacy_figure
 from shuffledp.noise import IntegerDistribution
-from shuffledp.validation import real, whole
+from shuffledp.validation import whole
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -47,30 +46,6 @@ _MOST_STEPS = 1 << 13
 """The most losses of one shift on the grid, so that a composition takes milliseconds."""
 
 
-class Curve(Protocol):
-    """The interface of a privacy curve of any release."""
-
-    @property
-    def neighbours(self) -> str:
-        """The neighbouring relation of datasets."""
-
-    @property
-    def exact(self) -> bool:
-        """Whether the curve is exact, up to rounding, or an upper bound."""
-
-    def delta(self, epsilon: float) -> float:
-        """A delta such that the release is (epsilon, delta)-private; never below the smallest."""
-
-    def epsilon(self, delta: float) -> float:
-        """The smallest epsilon for which the curve gives this delta; inf if there is none."""
-
-    def for_rows(self, rows: int) -> Curve:
-        """The curve of a person with this number of rows, all of which are replaced; itself for one row."""
-
-    def __hash__(self) -> int:
-        """Curves are records: equal ones are counted together if several releases are composed."""
-
-
 @dataclass(frozen=True, kw_only=True)
 class Shift:
     """One independent coordinate of a release that a neighbouring dataset moves: noise M against M + by."""
@@ -95,15 +70,12 @@ class Shift:
 
 @lru_cache(maxsize=128)
 def _shift_loss(shift: Shift) -> PrivacyLoss:
-    """The loss of a shift, cached: equal shifts of different curves share it."""
     return PrivacyLoss.of_shift(shift.distribution, shift.by)
 
 
 @dataclass(frozen=True)
 class Comparison:
-    """The difference of two neighbouring datasets, in this order, in one release: independent shifts with their
-    numbers.
-    """
+    """The difference of two neighbouring datasets, in this order, in one release: shifts with their numbers."""
 
     shifts: frozenset[tuple[Shift, int]]
 
@@ -148,9 +120,7 @@ class Comparison:
 
     @property
     def exact(self) -> bool:
-        """Whether delta is exact: up to two shifts are summed by outcome; more are composed on a grid, as an upper
-        bound.
-        """
+        """Whether delta is exact: up to two shifts are summed by outcome; more have an upper bound on a grid."""
         return sum(count for _, count in self.shifts) <= 2
 
     def delta(self, epsilon: float, *, resolution: float) -> float:
@@ -177,7 +147,7 @@ class Comparison:
         return ways[0] if len(ways) == 1 else ways[0].or_worse(ways[1])
 
     def term(self, times: int, *, cut: float) -> Term:
-        """The term of this number of releases in the loss of many (accounting/total.py)."""
+        """The term of this number of releases in the loss of many (accounting/loss.py)."""
         losses = [shift.loss for shift in self.each]
         return Term(losses, self.span(cut), lambda step: self.on_grid(step, cut=cut), times)
 
@@ -201,7 +171,6 @@ def terms_of(releases: Releases, *, cut: float) -> list[Term]:
 
 @lru_cache(maxsize=64)
 def _together(releases: Releases, resolution: float) -> PrivacyLoss:
-    """The loss of several releases together."""
     return total_loss(terms_of(releases, cut=resolution))
 
 
@@ -218,17 +187,16 @@ def _composed(release: Comparison, resolution: float) -> PrivacyLoss:
 
 
 @dataclass(frozen=True)
-class PrivacyCurve:
+class PrivacyCurve(Curve):
     """The curve delta(epsilon) of one release or of several, over all neighbouring datasets and both directions.
 
-    `exact` tells whether the curve is exact (up to an allowance of 1e-12 for rounding, on the safe side) or an upper
-    bound. `neighbours` is the neighbouring relation. `resolution` is the mass that composition may give up (count as
-    revealed) when it shortens a distribution; it matters only far below the deltas of interest. `of_sets` says that the
-    coordinates are bins of a set of values, so that two rows may move different ones; otherwise every row moves one bin
-    down and one up in each of some groups of bins.
+    An exact one has an allowance of 1e-12 for rounding, on the safe side. `resolution` is the mass that composition may
+    give up (count as revealed) when it shortens a distribution; it matters only far below the deltas of interest.
+    `of_sets` says that the coordinates are bins of a set of values, so that two rows may move different ones; otherwise
+    every row moves one bin down and one up in each of some groups of bins.
     """
 
-    releases: frozenset[tuple[Comparison, int]]
+    releases: Releases
     neighbours: str = REPLACE_ONE
     resolution: float = 1e-25
     of_sets: bool = False
@@ -258,16 +226,10 @@ class PrivacyCurve:
 
     def delta(self, epsilon: float) -> float:
         """The smallest delta for which the release is (epsilon, delta)-differentially private; never below it."""
-        epsilon = real("epsilon", epsilon)
-        if epsilon < 0:
-            raise ParameterError(f"epsilon must not be negative, got {epsilon:g}")
+        epsilon = not_negative(epsilon)
         if self._only is None:
             return min(1.0, float(_together(self.releases, self.resolution).delta(epsilon)))
         return min(1.0, max(way.delta(epsilon, resolution=self.resolution) for way in self._only.ways))
-
-    def epsilon(self, delta: float) -> float:
-        """The smallest epsilon for which the release is (epsilon, delta)-private; inf if none is known."""
-        return smallest_epsilon(self.delta, delta)
 
     def for_rows(self, rows: int) -> Curve:
         """The curve of a person with this number of rows.
@@ -306,9 +268,7 @@ class PrivacyCurve:
         )
 
     def times(self, releases: int) -> PrivacyCurve:
-        """Return the curve of `releases` releases of this kind, each with fresh noise; equal to composing one by
-        one.
-        """
+        """Return the curve of `releases` releases of this kind, each with fresh noise."""
         number = whole("releases", releases)
         return replace(self, releases=frozenset((release, number * times) for release, times in self.releases))
 

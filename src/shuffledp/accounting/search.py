@@ -1,4 +1,4 @@
-"""Root search for the point where a condition starts to hold, rounded to the safe side.
+"""Search for the point where a condition starts to hold, rounded to the safe side.
 
 A condition is a function `excess` that is positive where it fails: too little noise, too small an epsilon. It fails
 below some point and holds from there on (for `last_safe_from`, the reverse). At the returned point the condition was
@@ -17,7 +17,7 @@ _BISECT_EVERY = 4
 """The number of steps after which false position is interrupted by a bisection; a cheap guard."""
 
 _EPSILON_TOLERANCE = 1e-11
-_MOST_EPSILON = 512.0
+MOST_EPSILON = 512.0
 """The largest epsilon of a search; an epsilon of 512 guarantees nothing."""
 
 _NOTHING = 1e-300
@@ -111,7 +111,7 @@ def smallest_epsilon(delta_of: Callable[[float], float], delta: float) -> float:
         1.0,
         stride=1.0,
         least=0.0,
-        most=_MOST_EPSILON,
+        most=MOST_EPSILON,
         tolerance=_EPSILON_TOLERANCE,
     )
     return math.inf if found is None else found

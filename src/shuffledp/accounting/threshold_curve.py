@@ -15,14 +15,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from shuffledp.accounting.curve import REPLACE_ONE, Curve, Shift
-from shuffledp.accounting.group_curve import GroupCurve, not_of_one_row, replaced_rows, rows_of
+from shuffledp.accounting.bounds import Curve, GroupCurve, not_negative, replaced_rows, rows_of
+from shuffledp.accounting.curve import Shift
 from shuffledp.accounting.loss import GridLoss, PrivacyLoss
 from shuffledp.accounting.rounding import SEVERAL_OPERATIONS
-from shuffledp.accounting.search import smallest_epsilon
-from shuffledp.errors import ParameterError
 from shuffledp.noise.discrete_laplace import DiscreteLaplace
-from shuffledp.validation import real
 
 _CUT = 1e-25
 """The mass that may be given up at either end, on the safe side: far below the deltas of interest."""
@@ -49,7 +46,7 @@ def _one(noise: DiscreteLaplace) -> GridLoss:
 
 
 @dataclass(frozen=True, kw_only=True)
-class ThresholdCurve:
+class ThresholdCurve(Curve):
     """The exact curve over all kinds of neighbours, in which bins that a person leaves or enters can be empty.
 
     A bin with one person is published with probability s = P(1 + Z >= threshold); otherwise it looks empty. If a bin
@@ -66,18 +63,12 @@ class ThresholdCurve:
     noise: DiscreteLaplace
     threshold: int
     values: int = 1
-    neighbours: str = REPLACE_ONE
 
-    @property
-    def exact(self) -> bool:
-        """True: the worst neighbours are known."""
-        return True
+    exact = True
 
     def delta(self, epsilon: float) -> float:
         """The exact delta(epsilon) over all neighbouring datasets: the largest over a and b, each from 0 to K."""
-        epsilon = real("epsilon", epsilon)
-        if epsilon < 0:
-            raise ParameterError(f"epsilon must not be negative, got {epsilon:g}")
+        epsilon = not_negative(epsilon)
         return self._largest(epsilon, allowed=0.0)
 
     def keeps(self, epsilon: float, delta: float) -> bool:
@@ -100,10 +91,6 @@ class ThresholdCurve:
                 heapq.heappush(open_blocks, (-self._bound(part, epsilon, hidden), part))
         return min(1.0, -worst[0])
 
-    def epsilon(self, delta: float) -> float:
-        """The smallest epsilon for a delta; inf if none is known."""
-        return smallest_epsilon(self.delta, delta)
-
     def for_rows(self, rows: int) -> Curve:
         """The curve of a person with this number of rows; an upper bound if each row holds several values."""
         if (number := rows_of(self, rows)) == 1:
@@ -125,7 +112,7 @@ class ThresholdCurve:
 
 
 @dataclass(frozen=True, kw_only=True)
-class ThresholdRowsCurve:
+class ThresholdRowsCurve(Curve):
     """The exact curve of a person with `rows` = k rows of one value each.
 
     Of the k rows, i leave bins that become empty and j enter bins that were empty. The others leave one bin and enter
@@ -144,32 +131,19 @@ class ThresholdRowsCurve:
 
     @property
     def neighbours(self) -> str:
-        """The neighbouring relation of datasets."""
+        """Datasets in which several rows are replaced."""
         return replaced_rows(self.rows)
 
-    @property
-    def exact(self) -> bool:
-        """True: the worst neighbours are known."""
-        return True
-
-    def for_rows(self, rows: int) -> Curve:
-        """Refuse: this is the curve of several rows already."""
-        raise not_of_one_row(self)
+    exact = True
 
     def delta(self, epsilon: float) -> float:
         """The exact delta(epsilon) over all ways to replace the rows."""
-        epsilon = real("epsilon", epsilon)
-        if epsilon < 0:
-            raise ParameterError(f"epsilon must not be negative, got {epsilon:g}")
+        epsilon = not_negative(epsilon)
         hidden = self._hidden
         if hidden is None:
             return 1.0
         numbers = range(self.rows + 1)
         return min(1.0, max(self._way(epsilon, i, j, hidden) for i, j in product(numbers, numbers)))
-
-    def epsilon(self, delta: float) -> float:
-        """The smallest epsilon for a delta; inf if none is known."""
-        return smallest_epsilon(self.delta, delta)
 
     @cached_property
     def _hidden(self) -> list[float] | None:
@@ -196,7 +170,7 @@ class ThresholdRowsCurve:
 
 
 class _Block(NamedTuple):
-    """A block of pairs: numbers of bins that become empty, and of bins that were empty."""
+    """A block of pairs (a, b)."""
 
     least_emptied: int
     most_emptied: int

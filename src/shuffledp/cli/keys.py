@@ -54,7 +54,7 @@ def new_key(
 
 
 def _new_keys(folder: Path, number: int, *, json: bool) -> None:
-    from shuffledp.accounting.rounds import rounds_of
+    from shuffledp.accounting.calibration import rounds_of
     from shuffledp.collect.crypto.keys import KeyPair, write_key
     from shuffledp.collect.server.settings import PUBLIC_KEYS
 

@@ -22,7 +22,7 @@ from shuffledp.atomic_file import refuse_same
 from shuffledp.errors import DataError, ParameterError, TaskError
 
 if TYPE_CHECKING:
-    from shuffledp.protocols.text_codes import TextChoices
+    from shuffledp.protocols.free_text import TextChoices
 
 # panels of the help; options without a panel come first
 ROWS, TEXTS, PROTOCOL, RESULT, PLACE = "Rows and values", "Free text", "Protocol", "Result", "Where it runs"
@@ -212,7 +212,7 @@ class Texts:
                 raise ParameterError(f"{given[0]} must be given with --free-text, which has the length of the texts")
             return None
         from shuffledp.histogram.text_code import LONGEST_TEXT
-        from shuffledp.protocols.text_codes import NORMALISATION, TextChoices, parse_normalisation, read_pieces
+        from shuffledp.protocols.free_text import NORMALISATION, TextChoices, parse_normalisation, read_pieces
 
         if not 1 <= self.free_text <= LONGEST_TEXT:
             raise ParameterError(f"--free-text must be 1 to {LONGEST_TEXT} bytes, got {self.free_text}")

@@ -72,7 +72,7 @@ def plan(
     json: given.Json = False,
 ) -> None:
     """Predict error and messages of every protocol, without data."""
-    from shuffledp.accounting.rounds import rounds_of
+    from shuffledp.accounting.calibration import rounds_of
     from shuffledp.explain.plan import problem, reasons, warnings
     from shuffledp.explain.plots import draw_trade_off
     from shuffledp.release.compare import trade_off

@@ -85,7 +85,7 @@ def ledger(
     FILE is a ledger; --limit creates it. `shuffledp run --ledger FILE` enters every release before its noise is
     sampled. Use one ledger per population: the people whose data is released.
     """
-    from shuffledp.accounting.closed_form_curves import check_guarantee
+    from shuffledp.accounting.bounds import check_guarantee
     from shuffledp.explain.plots import draw_budget
     from shuffledp.ledger import Ledger
 

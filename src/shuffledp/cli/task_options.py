@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from shuffledp.collect.task.answers import Answers
     from shuffledp.collect.task.follow_up import SplitBudget
     from shuffledp.collect.task.task import Admission
-    from shuffledp.protocols.text_codes import TextChoices
+    from shuffledp.protocols.free_text import TextChoices
     from shuffledp.release.release import Release
 
 _PEOPLE, _ASKED_BY = "People", "Asked by"

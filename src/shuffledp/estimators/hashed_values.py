@@ -26,7 +26,7 @@ from shuffledp.histogram.intervals import Intervals
 from shuffledp.histogram.tally import Tally
 from shuffledp.noise import CompoundPoisson
 from shuffledp.noise.binomial import Matches
-from shuffledp.noise.sum import Sum
+from shuffledp.noise.distribution import Sum
 
 MOST_VALUES = 1 << 26
 """The most values that are counted at once, with a counter of eight bytes each."""

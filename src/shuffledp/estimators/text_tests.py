@@ -52,9 +52,8 @@ from shuffledp.estimators.hashed_values import HashedValues
 from shuffledp.estimators.supports import Block, exceeds
 from shuffledp.noise import IntegerDistribution
 from shuffledp.noise.binomial import Matches
-from shuffledp.noise.distribution import TAIL
-from shuffledp.noise.poisson import Poisson
-from shuffledp.noise.sum import Sum
+from shuffledp.noise.compound_poisson import Poisson
+from shuffledp.noise.distribution import TAIL, Sum
 
 FALSE_PER_PREFIX = 0.25
 """The expected number of false continuations of a prefix. Fewer would lose frequent texts, more would cost time."""

@@ -9,16 +9,16 @@ from datetime import date
 from functools import cache, cached_property, lru_cache
 from typing import Any
 
-from shuffledp.accounting.closed_form_curves import StatedCurve
+from shuffledp.accounting.bounds import StatedCurve
 from shuffledp.accounting.composition import Composition, MomentBound, composed
 from shuffledp.accounting.curve import Curve
 from shuffledp.accounting.search import last_safe_from, log_excess
 from shuffledp.errors import DataError, ParameterError
 from shuffledp.formatting import ShortRepr, share_at_least
 from shuffledp.protocols.catalogue import from_record, to_record
-from shuffledp.protocols.guarantee import guarantee_or_usual
 from shuffledp.protocols.protocol import HistogramProtocol
 from shuffledp.protocols.shuffled.histogram import Histogram
+from shuffledp.protocols.target import guarantee_or_usual
 from shuffledp.validation import LEAST_EPSILON, target_delta, target_epsilon
 
 ELSEWHERE = "spent elsewhere"

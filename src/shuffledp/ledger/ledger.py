@@ -10,7 +10,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Self
 
-from shuffledp.accounting.closed_form_curves import StatedCurve, check_guarantee
+from shuffledp.accounting.bounds import StatedCurve, check_guarantee
 from shuffledp.accounting.composition import Composition, composed
 from shuffledp.accounting.curve import REPLACE_ONE, Curve, privacy_figure
 from shuffledp.errors import BudgetError, DataError, ParameterError

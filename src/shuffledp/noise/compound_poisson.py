@@ -4,9 +4,8 @@ These are the distributions on 0, 1, 2, ... that split exactly over any number o
 cluster sizes and a share of the rate. Sizes that are all 1 give the Poisson distribution, logarithmic sizes the
 negative binomial one.
 
-`Clusters` samples one user's part over many bins. The clusters of all bins together are Poisson too, so it samples
-their number first, then a uniform bin and a size for each. The work grows with the messages sent, not with the number
-of bins.
+`Clusters` samples one user's part over many bins: the number of clusters of all bins together, which is Poisson too,
+then a uniform bin and a size for each. The work grows with the messages sent, not with the number of bins.
 """
 
 from __future__ import annotations
@@ -20,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shuffledp.errors import ParameterError
-from shuffledp.noise.distribution import TAIL, InversionTable, Tilted, Window
+from shuffledp.noise.distribution import TAIL, WEIGHT_BITS, InversionTable, Tabulated, Tilted, Window
 from shuffledp.validation import real
 
 SIZE_GRID = 2**40
@@ -30,9 +29,6 @@ LARGEST_RATE = 1e5
 _LARGEST_STEP = 500.0
 """The largest rate for which e^-rate is far from underflow; larger distributions are sums of two halves."""
 
-_WEIGHT_BITS = 256
-"""The bits of the integer table of probabilities: tails down to 2^-100 keep more than a hundred bits."""
-
 _LARGEST_EXPONENT = 600.0
 """The largest exponent: e^600 times any rate still fits a float."""
 
@@ -41,7 +37,7 @@ _POINTS_PER_SIZE = 64
 
 
 @dataclass(frozen=True, kw_only=True)
-class CompoundPoisson:
+class CompoundPoisson(Tabulated):
     """Noise of Poisson(`rate`) clusters; a cluster has i + 1 messages with probability size_weights[i] / 2^40."""
 
     rate: float
@@ -146,13 +142,9 @@ class CompoundPoisson:
         growth = self.rate * (np.exp(np.outer(tilts, self._numbers)) @ self.sizes - 1)
         return math.ceil(float(((growth - log_tail) / tilts).min()))
 
-    def sample(self, size: int, *, rng: np.random.Generator) -> NDArray[np.int64]:
-        """Independent samples by inversion of the window's probabilities."""
-        return self._table.sample(size, rng=rng)
-
     @cached_property
     def _table(self) -> InversionTable:
-        weights = [int(Fraction(p) * 2**_WEIGHT_BITS) for p in self.window.pmf.tolist()]
+        weights = [int(Fraction(p) * 2**WEIGHT_BITS) for p in self.window.pmf.tolist()]
         return InversionTable(first=0, weights=weights)
 
     @cached_property
@@ -164,15 +156,19 @@ class CompoundPoisson:
         return self._size_table.sample(clusters, rng=rng)
 
 
+def poisson(rate: float) -> CompoundPoisson:
+    """Noise messages that come one at a time."""
+    return CompoundPoisson(rate=rate, size_weights=(SIZE_GRID,))
+
+
 def _logarithms(pmf: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Logarithms of probabilities, some of which may be 0."""
     with np.errstate(divide="ignore"):
         return np.log(pmf)
 
 
 def poisson_table(rate: Fraction) -> InversionTable:
     """A table to sample Poisson(rate) exactly: integer weights rate^k / k!, until they vanish at 256 bits."""
-    weights = [1 << _WEIGHT_BITS]
+    weights = [1 << WEIGHT_BITS]
     while weights[-1] or len(weights) <= rate:
         weights.append(weights[-1] * rate.numerator // (rate.denominator * len(weights)))
     return InversionTable(first=0, weights=weights)
@@ -225,3 +221,49 @@ class Clusters:
         """Sample the bins of all noise messages of a number of people."""
         number = self.draw_number(people, rng=rng)
         return np.repeat(rng.integers(0, self.bins, size=number), self.distribution.sample_sizes(number, rng=rng))
+
+
+@dataclass(frozen=True, kw_only=True)
+class Poisson(Tabulated):
+    """Poisson(`rate`) with a window around its mean, for the sums of many levels.
+
+    `CompoundPoisson` with clusters of one has the same distribution and a window from 0 on, which takes far longer for
+    large rates. Protocols and privacy curves use that one.
+    """
+
+    rate: float
+
+    @property
+    def mean(self) -> float:
+        """The rate."""
+        return self.rate
+
+    @property
+    def variance(self) -> float:
+        """The rate."""
+        return self.rate
+
+    @property
+    def log_concave(self) -> bool:
+        """True: f(k) / f(k - 1) = rate / k falls in k."""
+        return True
+
+    @cached_property
+    def window(self) -> Window:
+        """Probabilities around the mean, by f(k)/f(k-1) = rate/k; Bernstein bounds each tail outside by 2^-100."""
+        log = -math.log(TAIL)
+        below = math.sqrt(2 * log * self.rate)
+        above = log / 3 + math.sqrt((log / 3) ** 2 + 2 * log * self.rate)
+        first, last = max(0, math.floor(self.rate - below)), math.ceil(self.rate + above)
+        log_ratios = math.log(self.rate) - np.log(np.arange(first + 1, last + 1))
+        return Window.of_ratios(
+            log_ratios,
+            first=first,
+            mode=math.floor(self.rate),
+            mass_below=TAIL if first else 0.0,
+            mass_above=TAIL,
+        )
+
+    @property
+    def _table(self) -> InversionTable:
+        return poisson_table(Fraction(self.rate))

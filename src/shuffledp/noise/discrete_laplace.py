@@ -1,6 +1,4 @@
-"""The discrete Laplace distribution, P(Z = k) proportional to decay^|k|: two-sided geometric noise of the central
-model.
-"""
+"""The discrete Laplace distribution, P(Z = k) proportional to decay^|k|: two-sided noise of the central model."""
 
 from __future__ import annotations
 
@@ -14,15 +12,12 @@ from numpy.typing import NDArray
 
 from shuffledp.errors import ParameterError
 from shuffledp.noise.binomial import GRID_BITS, round_up_to_grid
-from shuffledp.noise.distribution import TAIL, InversionTable, Tilted, Window
+from shuffledp.noise.distribution import TAIL, WEIGHT_BITS, InversionTable, Tabulated, Tilted, Window
 from shuffledp.validation import real
-
-_WEIGHT_BITS = 256
-"""The bits of the integer table of probabilities: tails down to 2^-100 keep more than a hundred bits."""
 
 
 @dataclass(frozen=True, kw_only=True)
-class DiscreteLaplace:
+class DiscreteLaplace(Tabulated):
     """Two-sided noise; `decay` in (0, 1) is a multiple of 2^-53, so that it is sampled exactly."""
 
     decay: float
@@ -50,8 +45,7 @@ class DiscreteLaplace:
         return -np.log1p(-4 * self.decay * np.sinh(tilts / 2) ** 2 / (1 - self.decay) ** 2)
 
     def tilted(self, tilts: NDArray[np.float64]) -> Tilted:
-        """The distribution of Z under weights e^(t Z): the difference of two geometric numbers with ratios a e^t and a
-        e^-t.
+        """The distribution of Z under weights e^(t Z): a difference of geometric numbers of ratios a e^t and a e^-t.
 
         A geometric number of ratio r has the cumulants r / (1 - r)^2 and r (1 + 4 r + r^2) / (1 - r)^4 of order two and
         four. The third absolute moment is at most the root of the fourth times the second one.
@@ -91,10 +85,6 @@ class DiscreteLaplace:
         log_pmf = np.abs(k) * math.log(self.decay) + math.log((1 - self.decay) / (1 + self.decay))
         return Window(first=-self._reach, log_pmf=log_pmf, mass_below=TAIL, mass_above=TAIL)
 
-    def sample(self, size: int, *, rng: np.random.Generator) -> NDArray[np.int64]:
-        """Independent samples by inversion, exact except for the 2^-100 of either tail."""
-        return self._table.sample(size, rng=rng)
-
     def pmf_fraction(self, k: int) -> Fraction:
         """P(Z = k) as a fraction."""
         decay = Fraction(self.decay)
@@ -103,7 +93,7 @@ class DiscreteLaplace:
     @cached_property
     def _table(self) -> InversionTable:
         """Weights in integers, rounded down at every step."""
-        decay, upward = Fraction(self.decay), [1 << _WEIGHT_BITS]
+        decay, upward = Fraction(self.decay), [1 << WEIGHT_BITS]
         for _ in range(self._reach):
             upward.append(upward[-1] * decay.numerator // decay.denominator)
         return InversionTable(first=-self._reach, weights=upward[:0:-1] + upward)

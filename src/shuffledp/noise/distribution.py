@@ -9,6 +9,7 @@ equal the integer weights to within 2^-192, instead of the 2^-53 of floating-poi
 from __future__ import annotations
 
 import math
+from abc import ABC, abstractmethod
 from bisect import bisect_right
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
@@ -150,6 +151,9 @@ class IntegerDistribution(Protocol):
         """Return independent, exact samples."""
 
 
+WEIGHT_BITS = 256
+"""The bits of the integer weights of a table: tails down to 2^-100 keep more than a hundred bits."""
+
 _LEADING_BITS = 64
 """The bits of one word, which decide all samples except those on an edge of the table."""
 
@@ -182,3 +186,55 @@ class InversionTable:
     def _extended(word: np.uint64, rng: np.random.Generator) -> int:
         """The word followed by further random bits, as one integer."""
         return int(word) << _MORE_BITS | int.from_bytes(rng.bytes(_MORE_BITS // 8), "little")
+
+
+class Tabulated(ABC):
+    """A distribution that is sampled by inversion, exactly except for the 2^-100 of either tail."""
+
+    @property
+    @abstractmethod
+    def _table(self) -> InversionTable:
+        """Its probabilities as integer weights."""
+
+    def sample(self, size: int, *, rng: np.random.Generator) -> NDArray[np.int64]:
+        """Return independent samples."""
+        return self._table.sample(size, rng=rng)
+
+
+@dataclass(frozen=True)
+class Sum:
+    """The distribution of one + other, which are independent."""
+
+    one: IntegerDistribution
+    other: IntegerDistribution
+
+    @property
+    def mean(self) -> float:
+        """The sum of the means."""
+        return self.one.mean + self.other.mean
+
+    @property
+    def variance(self) -> float:
+        """The sum of the variances."""
+        return self.one.variance + self.other.variance
+
+    @property
+    def log_concave(self) -> bool:
+        """Convolution keeps log-concavity."""
+        return self.one.log_concave and self.other.log_concave
+
+    @cached_property
+    def window(self) -> Window:
+        """The convolution of both windows; what either leaves out may be anywhere."""
+        one, other = self.one.window, self.other.window
+        with np.errstate(divide="ignore"):
+            log_pmf = np.log(np.convolve(one.pmf, other.pmf))
+        outside = one.mass_below + one.mass_above + other.mass_below + other.mass_above
+        highest = one.highest + other.highest
+        return Window(
+            first=one.first + other.first, log_pmf=log_pmf, mass_below=outside, mass_above=outside, highest=highest
+        )
+
+    def sample(self, size: int, *, rng: np.random.Generator) -> NDArray[np.int64]:
+        """Return independent, exact samples."""
+        return self.one.sample(size, rng=rng) + self.other.sample(size, rng=rng)

@@ -49,11 +49,10 @@ from shuffledp.protocols import (
     StabilityHistogram,
 )
 from shuffledp.protocols.catalogue import CATALOGUE
-from shuffledp.protocols.guarantee import HasGuarantee
 from shuffledp.protocols.local import BassilySmith, HadamardResponse, LocalHashing, RandomizedResponse, UnaryEncoding
 from shuffledp.protocols.local.frequency_oracle import FrequencyOracle
 from shuffledp.protocols.protocol import HistogramProtocol
-from shuffledp.protocols.target import Target
+from shuffledp.protocols.target import HasGuarantee, Target
 from shuffledp.validation import one_of
 
 TARGET = Target(users=80, bins=4, epsilon=1.0, delta=0.01, honest_users=60)

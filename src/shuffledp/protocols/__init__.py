@@ -12,7 +12,7 @@ from shuffledp.lazy_import import lazy_names
 if TYPE_CHECKING:
     from shuffledp.protocols.catalogue import CATALOGUE, Entry
     from shuffledp.protocols.central import LaplaceHistogram, StabilityHistogram
-    from shuffledp.protocols.free_text import FreeText, TextPlan
+    from shuffledp.protocols.free_text import FreeText, TextChoices, TextPlan
     from shuffledp.protocols.local import (
         BassilySmith,
         HadamardResponse,
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from shuffledp.protocols.protocol import HistogramProtocol, MessageCount, MessageProtocol
     from shuffledp.protocols.ranges import Ranges
     from shuffledp.protocols.shuffled.amplified import AmplifiedOracle
-    from shuffledp.protocols.shuffled.blanket import BlanketHistogram
+    from shuffledp.protocols.shuffled.blanket import BlanketHistogram, BlanketSum
     from shuffledp.protocols.shuffled.dummy import DummyHistogram
     from shuffledp.protocols.shuffled.hashed import HashedHistogram
     from shuffledp.protocols.shuffled.histogram import Histogram
@@ -32,10 +32,8 @@ if TYPE_CHECKING:
     from shuffledp.protocols.shuffled.sparse import SparseHistogram
     from shuffledp.protocols.shuffled_histogram import ShuffledHistogram
     from shuffledp.protocols.sums.binary_sum import BinarySum
-    from shuffledp.protocols.sums.blanket_sum import BlanketSum
     from shuffledp.protocols.sums.real_sum import RealSum
     from shuffledp.protocols.target import Target
-    from shuffledp.protocols.text_codes import TextChoices
 
 __getattr__, __dir__ = lazy_names(
     __name__,
@@ -50,6 +48,7 @@ __getattr__, __dir__ = lazy_names(
         ),
         "free_text": (
             "FreeText",
+            "TextChoices",
             "TextPlan",
         ),
         "local": (
@@ -66,7 +65,10 @@ __getattr__, __dir__ = lazy_names(
         ),
         "ranges": ("Ranges",),
         "shuffled.amplified": ("AmplifiedOracle",),
-        "shuffled.blanket": ("BlanketHistogram",),
+        "shuffled.blanket": (
+            "BlanketHistogram",
+            "BlanketSum",
+        ),
         "shuffled.dummy": ("DummyHistogram",),
         "shuffled.hashed": ("HashedHistogram",),
         "shuffled.histogram": ("Histogram",),
@@ -75,10 +77,8 @@ __getattr__, __dir__ = lazy_names(
         "shuffled.sparse": ("SparseHistogram",),
         "shuffled_histogram": ("ShuffledHistogram",),
         "sums.binary_sum": ("BinarySum",),
-        "sums.blanket_sum": ("BlanketSum",),
         "sums.real_sum": ("RealSum",),
         "target": ("Target",),
-        "text_codes": ("TextChoices",),
     },
 )
 

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, ClassVar, Self
 
 import numpy as np
+from numpy.typing import ArrayLike, NDArray
 
 from shuffledp.accounting.curve import Curve, Guarantee
 from shuffledp.errors import DataError, ParameterError
@@ -17,11 +17,18 @@ from shuffledp.formatting import ShortRepr, readable
 from shuffledp.histogram.domain import Domain
 from shuffledp.histogram.estimate import Estimate
 from shuffledp.histogram.facts import NoiseFacts, NoiseKind, ProtocolFacts, Trusted
-from shuffledp.histogram.inputs import Counts, check_domain, check_messages, check_tally, true_counts
+from shuffledp.histogram.inputs import (
+    Counts,
+    check_domain,
+    check_messages,
+    check_tally,
+    filled_up,
+    people_in_bins,
+    true_counts,
+)
 from shuffledp.histogram.tally import Tally
-from shuffledp.protocols.guarantee import changed, guarantee_or_usual, kept, reached
-from shuffledp.protocols.protocol import MessageCount, bits_to_name
-from shuffledp.protocols.target import Target, padding_bins_of
+from shuffledp.protocols.protocol import HistogramProtocol, MessageCount, bits_to_name
+from shuffledp.protocols.target import Target, changed, guarantee_or_usual, kept, padding_bins_of, reached
 from shuffledp.randomness import generator
 from shuffledp.validation import (
     failure_probability,
@@ -43,10 +50,9 @@ calibration has no margin, and the number of messages does not determine the num
 class BaseHistogram(ShortRepr, ABC):
     """A histogram protocol of any model: each of `users` people holds one of `bins` values, or `values_per_person`.
 
-    At least `honest_users` people follow the protocol; only their noise counts for privacy. `guarantee` is the target
-    of the calibration; `privacy` is the actual curve. The last `padding_bins` bins are not values: people who hold
-    fewer than `values_per_person` values are padded with them, each at most once, so that everyone holds the same
-    number.
+    Only the noise of `honest_users` counts for privacy. `guarantee` is the target of the calibration; `privacy` is the
+    actual curve. The last `padding_bins` bins are not values: people who hold fewer than `values_per_person` values are
+    padded with them, each at most once, so that everyone holds the same number.
     """
 
     users: int
@@ -73,7 +79,6 @@ class BaseHistogram(ShortRepr, ABC):
         self._check_answer_options()
 
     def _check_answer_options(self) -> None:
-        """Check that there are enough bins for the different values of one person."""
         values = values_each(self.values_per_person)
         padding_bins = padding_bins_of(self.padding_bins, values=values)
         if (values > 1 or padding_bins) and not self.takes_sets:
@@ -124,6 +129,16 @@ class BaseHistogram(ShortRepr, ABC):
         """Return the protocol with the least noise for a target."""
 
     @classmethod
+    def _made(cls, target: Target, basis: str, **noise: Any) -> Self:
+        """Return the protocol with this noise, whose guarantee has this basis."""
+        return cls(**target.settled, guarantee=target.guarantee(basis), **noise)
+
+    @classmethod
+    def _published(cls, target: Target, basis: str = "published parameters", **noise: Any) -> Self:
+        """Return the protocol with published noise for one value of each person, all of whom count as honest."""
+        return cls(users=target.users, bins=target.bins, guarantee=target.guarantee(basis), **noise)
+
+    @classmethod
     def published_for(cls, target: Target) -> Self:
         """Return the protocol with its published parameters for a target."""
         raise ParameterError(f"{cls.__name__} has no published parameters: use calibrate")
@@ -171,6 +186,12 @@ class BaseHistogram(ShortRepr, ABC):
         """The number of people who follow the protocol."""
         return self.users if self.honest_users is None else self.honest_users
 
+    def _held(self, values: ArrayLike) -> NDArray[np.int64]:
+        """The bin of each person; a row of bins if people hold several values, or can hold none, padded with others."""
+        if self.values_per_person > 1 or self.padding_bins:
+            return filled_up(values, bins=self.bins, each=self.values_per_person, padding_bins=self.padding_bins)
+        return people_in_bins(values, bins=self.bins)
+
     def error(self, beta: float, *, occupied_bins: int | None = None) -> ErrorBound:
         """Error bounds in people before any release, which fail with probability at most beta on any dataset.
 
@@ -186,12 +207,11 @@ class BaseHistogram(ShortRepr, ABC):
         return ErrorBound(beta=beta, per_bin=per_bin, simultaneous=simultaneous, shown=shown, hidden=hidden)
 
     def sample_tally(self, counts: Counts, *, rng: np.random.Generator | None = None, part: bool = False) -> Tally:
-        """Sample a tally from its exact distribution, given the true counts.
+        """Sample a tally from its exact distribution, given the true counts, also of padding bins.
 
         An array has the count of every bin, and every bin is sampled. A mapping or a Tally lists the bins to sample:
         the zero-preserving estimator reports 0 for all others, so this is enough for huge domains. The list of sampled
-        bins is not private; only an estimate is. With `part`, the counts are those of some bins, and samples of
-        different parts can be joined. Padding bins have true counts like all others.
+        bins is not private; only an estimate is. With `part`, samples of different parts of the bins can be joined.
         """
         if part and self.estimator.false_positives:
             raise ParameterError("part must be False for a protocol that estimates every bin and samples all at once")
@@ -214,18 +234,15 @@ class BaseHistogram(ShortRepr, ABC):
         """Estimate the histogram, with intervals that hold with probability 1 - beta.
 
         `reports` is the number of people who reported, if fewer than `users`: there is then less noise, and the
-        estimate has the weaker guarantee. Without it all people are assumed to have reported. This is checked: if the
-        messages could come from too few people for the guarantee, `reports` is required. `domain` gives the bins their
-        labels. With `forged`, some reports may be forged: extra messages are accepted as far as counts are possible,
-        and missing ones as long as the honest people alone could have sent the rest. The guarantee then still holds,
-        but the intervals assume that everyone follows the protocol.
+        estimate has the weaker guarantee. It is required if the messages could come from too few people for the
+        guarantee. `domain` gives the bins their labels. With `forged`, some reports may be forged: extra messages are
+        accepted as far as counts are possible, and missing ones as long as the honest people alone could have sent the
+        rest. The guarantee then still holds, but the intervals assume that everyone follows the protocol.
         """
-        domain = self._labelled(domain)
+        domain = labelled(domain, bins=self.bins, padding_bins=self.padding_bins)
         beta = failure_probability(beta)
         ran, tally = self.accept(tally, reports=reports, forged=forged)
-        estimate = read(
-            ran.estimator, tally, bins=self.bins, beta=beta, guarantee=ran.guarantee, about=ran.facts, domain=domain
-        )
+        estimate = read(ran, tally, bins=self.bins, beta=beta, domain=domain)
         return replace(estimate, values_per_person=self.values_per_person, padding_bins=self.padding_bins)
 
     def accept(self, tally: Tally, *, reports: int | None, forged: bool = False) -> tuple[Self, Tally]:
@@ -241,13 +258,6 @@ class BaseHistogram(ShortRepr, ABC):
         if reports is None and not tally.drawn:
             ran._check_participation(tally)
         return ran, tally
-
-    def _labelled(self, domain: Domain | None) -> Domain | None:
-        """The domain with a label for every bin, including the padding bins."""
-        if self.padding_bins and isinstance(domain, Domain) and domain.size == self.bins - self.padding_bins:
-            domain = domain.with_absent(self.padding_bins)
-        check_domain(domain, bins=self.bins)
-        return domain
 
     def _check_number(self, tally: Tally) -> None:
         """Refuse a tally whose number of messages does not fit the number of people."""
@@ -278,11 +288,14 @@ class BaseHistogram(ShortRepr, ABC):
         """Return this protocol for the people who reported: the same randomizer with less noise.
 
         Every missing person may be an honest one. So `honest_users` less the missing people count, and at least the
-        protected person, who did report. If the guarantee then fails, it is replaced by the weaker one.
+        protected person, who did report. If the guarantee then fails, it is replaced by the weaker one. The noise of a
+        curator, or of each person alone, does not come from the others.
         """
-        if reports is None or reports == self.users:
+        people = self.users if reports is None else reporting(reports, users=self.users)
+        if people == self.users:
             return self
-        people = reporting(reports, users=self.users)
+        if self.trusted is not Trusted.SHUFFLER:
+            return replace(self, users=people, honest_users=None)
         honest = max(1, self.honest - (self.users - people))
         ran = replace(self, users=people, honest_users=honest, **self._noise_of(people))
         if self.guarantee is None or kept(self.guarantee, ran.privacy):
@@ -330,17 +343,17 @@ class BaseHistogram(ShortRepr, ABC):
         return describe(self.facts(drawn=drawn), people=self.users, error=self.error(beta).simultaneous, beta=beta)
 
 
-def read(
-    estimator: Estimator,
-    tally: Tally,
-    *,
-    bins: int,
-    beta: float,
-    guarantee: Guarantee | None,
-    about: Callable[..., ProtocolFacts],
-    domain: Domain | None,
-) -> Estimate:
-    """Estimate the histogram of a tally."""
+def labelled(domain: Domain | None, *, bins: int, padding_bins: int) -> Domain | None:
+    """Return the domain with a label for every bin, including the padding bins."""
+    if padding_bins and isinstance(domain, Domain) and domain.size == bins - padding_bins:
+        domain = domain.with_absent(padding_bins)
+    check_domain(domain, bins=bins)
+    return domain
+
+
+def read(ran: HistogramProtocol, tally: Tally, *, bins: int, beta: float, domain: Domain | None) -> Estimate:
+    """Estimate the histogram of a tally of this protocol."""
+    estimator = ran.estimator
     statistic = estimator.statistic(tally)
     counts = estimator.point(statistic)
     per_bin, simultaneous = around_estimates(
@@ -357,7 +370,7 @@ def read(
         bins=bins,
         beta=beta,
         estimator=estimator.name,
-        guarantee=guarantee,
-        about=about,
+        guarantee=ran.guarantee,
+        about=ran.facts,
         domain=domain,
     )

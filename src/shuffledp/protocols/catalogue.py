@@ -81,7 +81,6 @@ def from_record(record: Any) -> HistogramProtocol:
 
 
 def _protocols() -> tuple[type[HistogramProtocol], ...]:
-    """The classes of the catalogue and of ranges, by name."""
     return (*(entry.kind for entry in CATALOGUE.values()), Ranges)
 
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from abc import abstractmethod
 from bisect import bisect_left
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from typing import Any, ClassVar, Self
 
@@ -24,15 +24,14 @@ from shuffledp.errors import DataError, ParameterError
 from shuffledp.estimators.counts import CuratedCounts, ThresholdedCounts
 from shuffledp.histogram.estimate import Estimate
 from shuffledp.histogram.facts import NoiseFacts, NoiseKind, Trusted
-from shuffledp.histogram.inputs import Counts, filled_up, people_in_bins
+from shuffledp.histogram.inputs import Counts
 from shuffledp.histogram.tally import Tally
 from shuffledp.noise.binomial import safely_up
 from shuffledp.noise.discrete_laplace import DiscreteLaplace
 from shuffledp.protocols.base import BaseHistogram
-from shuffledp.protocols.guarantee import computed
 from shuffledp.protocols.protocol import MessageCount
-from shuffledp.protocols.target import Target
-from shuffledp.validation import reporting, whole
+from shuffledp.protocols.target import Target, computed
+from shuffledp.validation import whole
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -55,23 +54,12 @@ class Curator(BaseHistogram):
 
     def release(self, values: ArrayLike, *, rng: np.random.Generator | None = None, **options: Any) -> Estimate:
         """Make the private histogram of values; with several values per person, a row of bins for each person."""
-        counts = self._counted(self._held(values))
+        counts = self._counted(self._held(values).ravel())
         return self.estimate(self.sample_tally(counts, rng=rng), **options)
-
-    def _held(self, values: ArrayLike) -> NDArray[np.int64]:
-        """The bins of all people, padded where people hold fewer values."""
-        if self.values_per_person == 1 and not self.padding_bins:
-            return people_in_bins(values, bins=self.bins)
-        return filled_up(values, bins=self.bins, each=self.values_per_person, padding_bins=self.padding_bins).ravel()
 
     @abstractmethod
     def _counted(self, held: NDArray[np.int64]) -> Counts:
         """The true counts in the form that `sample_tally` needs."""
-
-    def for_reports(self, reports: int | None) -> Self:
-        """Return this protocol for fewer people: the noise does not come from them."""
-        people = self.users if reports is None else reporting(reports, users=self.users)
-        return self if people == self.users else replace(self, users=people, honest_users=None)
 
     @property
     def noise_facts(self) -> NoiseFacts:
@@ -88,7 +76,7 @@ class LaplaceHistogram(Curator):
         """Return the smallest noise that makes the release exactly (epsilon, delta)-private."""
         values = target.values_per_person
         noise = smallest_noise(target.epsilon, target.delta, values=values)
-        return cls(**target.settled, noise=noise, guarantee=target.guarantee(computed(values)))
+        return cls._made(target, computed(values), noise=noise)
 
     @classmethod
     def published_for(cls, target: Target) -> Self:
@@ -112,7 +100,6 @@ class LaplaceHistogram(Curator):
         return Tally.of_bins(held, bins=self.bins).counts
 
     def _draw(self, truth: Tally, rng: np.random.Generator) -> Tally:
-        """Add independent noise to every bin."""
         if len(truth) != self.bins:
             raise DataError("this protocol reports every bin: give an array with all true counts")
         return Tally(truth.symbols, truth.counts + self.noise.sample(len(truth), rng=rng))
@@ -177,27 +164,19 @@ class StabilityHistogram(Curator):
             raise ParameterError(
                 f"epsilon={epsilon:g} with delta={delta:g} needs more noise than this histogram resolves"
             )
-        guarantee = target.guarantee("computed exactly")
         options = [
-            cls(**target.settled, noise=noise, threshold=threshold, guarantee=guarantee) for noise, threshold in private
+            cls._made(target, "computed exactly", noise=noise, threshold=threshold) for noise, threshold in private
         ]
-        return min(options, key=cls._simultaneous)
-
-    def _simultaneous(self) -> float:
-        """The error that compares calibrations."""
-        occupied = min(self.bins, self.users * self.values_per_person)
-        return self.estimator.error(beta=_BETA, bins=self.bins, occupied=occupied)
+        return min(options, key=lambda option: option.error(_BETA).simultaneous)
 
     @classmethod
     def published_for(cls, target: Target) -> Self:
         """Decay e^(-epsilon / 2) and threshold 1 + 2 ln(2 / delta) / epsilon, rounded up to a whole count."""
         target.needs_one_value(cls)
-        return cls(
-            users=target.users,
-            bins=target.bins,
+        return cls._published(
+            target,
             noise=DiscreteLaplace(decay=safely_up(math.exp(-target.epsilon / 2))),
             threshold=math.ceil(1 + 2 * math.log(2 / target.delta) / target.epsilon),
-            guarantee=target.guarantee("published parameters"),
         )
 
     @cached_property

@@ -1,8 +1,7 @@
 """The interface of a histogram protocol: a randomizer, a privacy curve and an estimator of its tally.
 
-Releases, plans, comparisons, verification, simulations and engines use nothing else. Protocols of the central model
-have no messages and so only the first interface. The names of the catalogue are types, for editors and mypy; a test
-keeps them equal to the catalogue.
+All other code uses nothing else. Protocols of the central model have no messages and so only the first interface. The
+names of the catalogue are types, for editors and mypy; a test keeps them equal to the catalogue.
 """
 
 from __future__ import annotations
@@ -19,8 +18,7 @@ from shuffledp.histogram.estimate import Estimate
 from shuffledp.histogram.facts import ProtocolFacts
 from shuffledp.histogram.inputs import Counts
 from shuffledp.histogram.tally import Tally
-from shuffledp.protocols.guarantee import HasGuarantee
-from shuffledp.protocols.target import Target
+from shuffledp.protocols.target import HasGuarantee, Target
 
 ShuffledName = Literal[
     "shuffled-response",

@@ -1,10 +1,9 @@
 """Ordered values: counts of ranges, the distribution function, and quantiles.
 
-The values are the leaves of a tree. A person holds one node on each level, the nodes above their value. A histogram
-protocol for sets counts these nodes in one release. A replaced person moves one node down and one up on each level. Any
-range consists of few nodes, so its error does not grow with its length, as the error of a sum over a histogram does.
-Least squares makes the counts of all nodes consistent with each other and with the public number of people
-(estimators/tree.py); this post-processing costs no privacy. Proofs: docs/proofs/ranges.md.
+The values are the leaves of a tree. A person holds the nodes above their value, one on each level, and a histogram
+protocol for sets counts them in one release. A replaced person moves one node down and one up on each level. Any range
+consists of few nodes, so its error does not grow with its length. Least squares makes the counts consistent with each
+other and with the public number of people (estimators/tree.py), which costs no privacy. Proofs: docs/proofs/ranges.md.
 """
 
 from __future__ import annotations
@@ -21,16 +20,17 @@ from numpy.typing import ArrayLike, NDArray
 
 from shuffledp.accounting.curve import Curve, Guarantee
 from shuffledp.errors import DataError, ParameterError, TooFewUsersError
-from shuffledp.estimators.base import ErrorBound, around_estimates
+from shuffledp.estimators.base import ErrorBound
 from shuffledp.estimators.tree import Tree
 from shuffledp.estimators.tree_counts import TreeCounts, largest_deviation, normal_width
 from shuffledp.formatting import ShortRepr
 from shuffledp.histogram.domain import Domain
 from shuffledp.histogram.estimate import Estimate
 from shuffledp.histogram.facts import NoiseFacts, NoiseKind, ProtocolFacts
-from shuffledp.histogram.inputs import Counts, check_domain, filled_up, people_in_bins, true_counts
+from shuffledp.histogram.inputs import Counts, filled_up, people_in_bins, true_counts
 from shuffledp.histogram.ordered_estimate import OrderedEstimate
 from shuffledp.histogram.tally import Tally
+from shuffledp.protocols.base import labelled, read
 from shuffledp.protocols.central import LaplaceHistogram
 from shuffledp.protocols.protocol import HistogramProtocol, MessageCount
 from shuffledp.protocols.shuffled.dummy import DummyHistogram
@@ -251,7 +251,6 @@ class Ranges(ShortRepr):
 
     @property
     def _sent(self) -> DummyHistogram:
-        """The protocol whose messages are sent."""
         if not isinstance(self.nodes, DummyHistogram):
             raise ParameterError(
                 "a curator has no messages: sample the counts with sample_tally, or use trust='shuffler'"
@@ -291,32 +290,13 @@ class Ranges(ShortRepr):
         others, such as a missing one, belong to no range. With `forged`, some reports may be forged, as in other
         protocols.
         """
-        beta, domain = failure_probability(beta), self._labelled(domain)
+        beta, domain = failure_probability(beta), labelled(domain, bins=self.bins, padding_bins=self.padding_bins)
         ran = self.for_reports(reports)
         nodes, tally = ran.nodes.accept(tally, reports=None if reports is None else ran.users, forged=forged)
         ran = replace(ran, nodes=nodes)
-        statistic = ran.estimator.statistic(tally)
-        counts = ran.estimator.point(statistic)
-        per_bin, simultaneous = around_estimates(
-            counts,
-            per_bin=ran.estimator.intervals(statistic, beta=beta, bins=1),
-            simultaneous=ran.estimator.intervals(statistic, beta=beta, bins=self.bins),
-        )
-        plain = Estimate(
-            symbols=np.arange(self.bins),
-            counts=counts,
-            per_bin=per_bin,
-            simultaneous=simultaneous,
-            people=ran.users,
-            bins=self.bins,
-            beta=beta,
-            estimator=ran.estimator.name,
-            guarantee=ran.guarantee,
-            about=ran.facts,
-            domain=domain,
-            padding_bins=self.padding_bins,
-        )
-        return ran.in_order(plain, edges=edges, ordered=ordered)
+        plain = read(ran, tally, bins=self.bins, beta=beta, domain=domain)
+        leaves = replace(plain, symbols=np.arange(self.bins), padding_bins=self.padding_bins)
+        return ran.in_order(leaves, edges=edges, ordered=ordered)
 
     def in_order(
         self, estimate: Estimate, *, edges: Sequence[Any] | None = None, ordered: int | None = None
@@ -338,12 +318,6 @@ class Ranges(ShortRepr):
             edges=edges,
             ordered=ordered,
         )
-
-    def _labelled(self, domain: Domain | None) -> Domain | None:
-        if self.padding_bins and isinstance(domain, Domain) and domain.size == self.bins - 1:
-            domain = domain.with_absent(1)
-        check_domain(domain, bins=self.bins)
-        return domain
 
     def for_reports(self, reports: int | None) -> Self:
         """Return this protocol for the people who reported."""

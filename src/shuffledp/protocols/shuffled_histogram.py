@@ -11,7 +11,10 @@ in delta is in protocols/message_limit.py.
 from __future__ import annotations
 
 import math
+import os
 from abc import abstractmethod
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, fields, replace
 from typing import Any, ClassVar, Self
 
@@ -23,7 +26,7 @@ from shuffledp.accounting.rounding import SEVERAL_OPERATIONS
 from shuffledp.errors import DataError, ParameterError
 from shuffledp.formatting import readable
 from shuffledp.histogram.facts import ProtocolFacts
-from shuffledp.histogram.inputs import check_bins, filled_up, people_in_bins
+from shuffledp.histogram.inputs import check_bins
 from shuffledp.histogram.shuffle import concatenate, shuffle
 from shuffledp.histogram.tally import Tally
 from shuffledp.protocols.base import BaseHistogram
@@ -64,7 +67,6 @@ class ShuffledHistogram(BaseHistogram):
             raise ParameterError("batch must be the protocol of batches that were joined to this one: use joined")
 
     def _joins(self, batch: ShuffledHistogram) -> bool:
-        """Whether this is the protocol of several joined batches of `batch`."""
         if type(batch) is not type(self) or batch.batch is not None or self.users % batch.users:
             return False
         added = {"honest_users": batch.honest, **batch._noise_of(self.users)}
@@ -119,10 +121,7 @@ class ShuffledHistogram(BaseHistogram):
         If people hold several values, or can hold none, `values` has a row for each person: different bins, and -1 for
         a missing value. Rows are padded here, so that the number of messages does not reveal the number of values.
         """
-        if self.values_per_person > 1 or self.padding_bins:
-            people = filled_up(values, bins=self.bins, each=self.values_per_person, padding_bins=self.padding_bins)
-        else:
-            people = people_in_bins(values, bins=self.bins)
+        people = self._held(values)
         if self.bins > self.most_bins_in_messages:
             raise ParameterError(
                 f"bins={readable(self.bins)} is too many to send messages: sample the tally with sample_tally"
@@ -150,7 +149,6 @@ class ShuffledHistogram(BaseHistogram):
         return replace(counted, symbols=np.arange(self.bins), counts=counted.counts.reshape(self.bins, self.kinds))
 
     def _draw(self, truth: Tally, rng: np.random.Generator) -> Tally:
-        """Make, shuffle and count the messages of all people."""
         values = np.repeat(truth.symbols, truth.counts)
         return self.tally(shuffle(self.randomize(values, rng=rng), rng=rng))
 
@@ -179,7 +177,6 @@ class ShuffledHistogram(BaseHistogram):
         super()._check_participation(tally)
 
     def _fewest_reports(self, tally: Tally) -> int:
-        """The fewest people according to the number of messages."""
         if self.messages_per_user.fixed:
             return self.users
         return participation.fewest_people(self.participation_statistic(tally), self.participation_cumulant)
@@ -216,11 +213,10 @@ class ShuffledHistogram(BaseHistogram):
     def joined(self, batches: int) -> ShuffledHistogram:
         """Return this protocol for several batches of `users` people each, whose tallies are added.
 
-        Each person is in one batch, and each batch is mixed and counted separately. Replacing a value changes the
-        distribution of the tally of its batch only, which is private by the curve of this protocol. The other tallies
-        are independent and have the same distribution for both neighbours. All tallies together therefore have the
-        curve of one batch (parallel composition), and the guarantee is unchanged: `honest_users` are those of one
-        batch, since the noise of other batches is in other tallies.
+        Each person is in one batch, and each batch is mixed and counted separately. A replaced value changes the
+        distribution of the tally of its batch only; the others are independent of it. All tallies together therefore
+        have the curve of one batch (parallel composition), and the guarantee is unchanged: `honest_users` are those of
+        one batch, since the noise of other batches is in other tallies.
         """
         if not self.joins:
             raise ParameterError(f"batches of {type(self).__name__} cannot be joined: its noise does not add up")
@@ -244,8 +240,25 @@ class ShuffledHistogram(BaseHistogram):
 
 
 def _number(tally: Tally) -> int:
-    """The number of counted messages."""
     return tally.total if tally.messages is None else tally.messages
+
+
+def on_all_cores(count: Callable[[Any], NDArray[np.int64]], parts: Sequence[Any], *, bins: int) -> NDArray[np.int64]:
+    """Sum the counts of all parts, each computed on one core."""
+    cores = min(os.cpu_count() or 1, len(parts))
+    if cores <= 1:
+        return sum_counts(map(count, parts), bins=bins)
+    with ThreadPoolExecutor(cores) as pool:
+        shares = [parts[core::cores] for core in range(cores)]
+        return sum_counts(pool.map(lambda share: sum_counts(map(count, share), bins=bins), shares), bins=bins)
+
+
+def sum_counts(parts: Iterator[NDArray[np.int64]], *, bins: int) -> NDArray[np.int64]:
+    """Sum many arrays without holding them all."""
+    total = np.zeros(bins, dtype=np.int64)
+    for part in parts:
+        total += part
+    return total
 
 
 SHARE_OF_DELTA = 1e-3

@@ -32,8 +32,7 @@ from shuffledp.jsonable import plain
 from shuffledp.ledger import Ledger, Spending
 from shuffledp.progress import Progress, quiet
 from shuffledp.protocols.catalogue import CATALOGUE
-from shuffledp.protocols.free_text import FreeText, LocalMessages
-from shuffledp.protocols.text_codes import TextChoices
+from shuffledp.protocols.free_text import FreeText, LocalMessages, TextChoices
 from shuffledp.release.choose import PrivacySpec, check_delta
 from shuffledp.release.notes import Note, NoteKind, cautions, notes_on_rows, released_error, released_limit
 from shuffledp.release.release import Release

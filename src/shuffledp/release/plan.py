@@ -7,7 +7,7 @@ from bisect import bisect_left
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from shuffledp.accounting.rounds import rounds_of
+from shuffledp.accounting.calibration import rounds_of
 from shuffledp.accounting.search import first_safe_from
 from shuffledp.data.people import EVERYTHING
 from shuffledp.errors import ParameterError

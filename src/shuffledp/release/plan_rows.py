@@ -12,8 +12,8 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import NamedTuple
 
+from shuffledp.accounting.calibration import guarantee_of_one
 from shuffledp.accounting.composition import composed
-from shuffledp.accounting.rounds import guarantee_of_one
 from shuffledp.errors import ParameterError, TooFewUsersError
 from shuffledp.estimators.base import AdditiveNoise, KnownVariance
 from shuffledp.estimators.tree import Tree
@@ -23,7 +23,7 @@ from shuffledp.protocols.catalogue import CATALOGUE, Entry, Model
 from shuffledp.protocols.protocol import HistogramProtocol, TrustName
 from shuffledp.protocols.ranges import Ranges
 from shuffledp.protocols.shuffled.dummy import DummyHistogram
-from shuffledp.protocols.shuffled.hashed_noise import DUMMIES, LEAST_DUMMIES
+from shuffledp.protocols.shuffled.hashed import DUMMIES, LEAST_DUMMIES
 from shuffledp.protocols.target import Target
 from shuffledp.validation import failure_probability
 

@@ -12,9 +12,9 @@ from typing import Any
 import numpy as np
 
 from shuffledp import __version__
+from shuffledp.accounting.bounds import GroupPrivacy as GroupPrivacy
+from shuffledp.accounting.bounds import group_privacy
 from shuffledp.accounting.curve import Curve, Guarantee
-from shuffledp.accounting.group_curve import GroupPrivacy as GroupPrivacy
-from shuffledp.accounting.group_curve import group_privacy
 from shuffledp.data.people import EVERYTHING, LONGEST_VALUE
 from shuffledp.errors import LabelError, MissingExtraError, ParameterError
 from shuffledp.estimators.hashed_values import DecodedTally

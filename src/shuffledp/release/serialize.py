@@ -26,9 +26,9 @@ from shuffledp.histogram.ordered_estimate import OrderedEstimate
 from shuffledp.histogram.tally import as_symbols
 from shuffledp.jsonable import plain
 from shuffledp.protocols.catalogue import from_record, to_record
-from shuffledp.protocols.guarantee import kept
 from shuffledp.protocols.protocol import HistogramProtocol
 from shuffledp.protocols.ranges import Ranges, ranges_of
+from shuffledp.protocols.target import kept
 from shuffledp.release.choose import checked_shares
 from shuffledp.release.simulate import Evaluation, UncappedErrors
 

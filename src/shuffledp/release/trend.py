@@ -26,7 +26,7 @@ from typing import Any
 import numpy as np
 
 from shuffledp import __version__
-from shuffledp.accounting.rounds import MOST_ROUNDS
+from shuffledp.accounting.calibration import MOST_ROUNDS
 from shuffledp.errors import LabelError, ParameterError
 from shuffledp.formatting import ShortRepr, shown
 from shuffledp.histogram.export import csv_cell, harmless

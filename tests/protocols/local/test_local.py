@@ -18,7 +18,7 @@ from shuffledp.protocols.local import (
     UnaryEncoding,
     unary_encoding,
 )
-from shuffledp.protocols.local.hadamard_response import walsh_hadamard
+from shuffledp.protocols.local.responses import walsh_hadamard
 from tests.oracles.goodness import assert_distribution, assert_not_distribution, p_value
 
 MAKERS = {

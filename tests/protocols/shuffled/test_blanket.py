@@ -15,7 +15,7 @@ from shuffledp.accounting.blanket_curve import BlanketCurve, blocks
 from shuffledp.errors import DataError, ParameterError, TooFewUsersError
 from shuffledp.estimators.supports import flipped_reach
 from shuffledp.protocols import BlanketHistogram, BlanketSum
-from shuffledp.protocols.sums.blanket_sum import published_coins
+from shuffledp.protocols.shuffled.blanket import published_coins
 from tests.oracles.exact import worst_delta
 from tests.oracles.goodness import assert_distribution, assert_not_distribution
 

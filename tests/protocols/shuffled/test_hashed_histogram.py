@@ -13,11 +13,11 @@ import numpy as np
 import pytest
 from scipy.stats import binom, poisson
 
-from shuffledp.accounting.hashed_curve import HashedCurve
-from shuffledp.accounting.hashed_curve import poisson as poisson_dummies
+from shuffledp.accounting.support_curves import HashedCurve
 from shuffledp.errors import DataError, ParameterError
 from shuffledp.histogram.hash_family import EXPANDED_SEEDS, HashFamily
 from shuffledp.histogram.tally import Tally
+from shuffledp.noise.compound_poisson import poisson as poisson_dummies
 from shuffledp.protocols import HashedHistogram, Target
 from tests.oracles.goodness import FALSE_FAILURE_RATE, assert_distribution, assert_not_distribution, p_value
 

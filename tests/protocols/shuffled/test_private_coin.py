@@ -11,12 +11,11 @@ import pytest
 from scipy.stats import binom
 
 from shuffledp import DataError, DummyHistogram, ParameterError, TooFewUsersError, run, shuffle
-from shuffledp.accounting.support_curve import SupportCurve
+from shuffledp.accounting.support_curves import SupportCurve
 from shuffledp.estimators.supports import ChanceSupports
 from shuffledp.paper.finite_randomizer import exact_delta
 from shuffledp.protocols import PrivateCoinHistogram
-from shuffledp.protocols.shuffled import parities as parity_decoding
-from shuffledp.protocols.shuffled import parities as parity_sampling
+from shuffledp.protocols.shuffled import private_coin
 from tests.oracles.exact import shuffled_distribution, worst_delta
 from tests.oracles.goodness import FALSE_FAILURE_RATE, assert_distribution, assert_not_distribution, p_value
 
@@ -194,26 +193,26 @@ def test_few_people():
 def test_decoder_against_trying_every_bin(bins, elements):
     bits = bins.bit_length()
     rng = np.random.default_rng(60)
-    words = rng.integers(0, 1 << bits, size=(300, elements), dtype=parity_decoding.word_kind(bits))
+    words = rng.integers(0, 1 << bits, size=(300, elements), dtype=private_coin.word_kind(bits))
     words[:20] = words[:20, :1]  # equations that say the same
     words[0] = 0  # supports everything
     expected = Counter(j for message in words.tolist() for j in supported(message, bins))
-    found = parity_decoding.supports(words, bits=bits, bins=bins)
+    found = private_coin.supports(words, bits=bits, bins=bins)
     assert found.tolist() == [expected[j] for j in range(bins)]
 
 
 def test_decoder_over_many_blocks(monkeypatch):
-    monkeypatch.setattr(parity_decoding, "MESSAGES_AT_ONCE", 64)
-    monkeypatch.setattr(parity_decoding, "_VECTORS_AT_ONCE", 16)
+    monkeypatch.setattr(private_coin, "MESSAGES_AT_ONCE", 64)
+    monkeypatch.setattr(private_coin, "_VECTORS_AT_ONCE", 16)
     test_decoder_against_trying_every_bin(64, 3)
 
 
 @pytest.mark.parametrize(("equations", "bits"), [(1, 1), (1, 3), (2, 2), (2, 3), (3, 2)])
 def test_dimensions_of_solutions_against_all_matrices(equations, bits):
     rows = np.array(list(product(range(2**bits), repeat=equations)), dtype=np.uint8)
-    dimensions = np.count_nonzero(parity_decoding.solve(rows, bits=bits), axis=1)
+    dimensions = np.count_nonzero(private_coin.solve(rows, bits=bits), axis=1)
     seen = np.bincount(dimensions, minlength=bits + 1).tolist()
-    assert seen == [parity_sampling.matrices(equations=equations, bits=bits, dimension=k) for k in range(bits + 1)]
+    assert seen == [private_coin.matrices(equations=equations, bits=bits, dimension=k) for k in range(bits + 1)]
 
 
 @pytest.mark.slow

@@ -1,5 +1,5 @@
 /**
- * The privacy of many answers of one person together, computed as the Python package does (accounting/total.py).
+ * The privacy of many answers of one person together, computed as the Python package does (accounting/loss.py).
  *
  * Every loss is on a grid with a step 2^k, and a sum has 80 to 160 steps per standard deviation: a finer one is
  * coarsened. The two losses with the smallest variances are added first. A total of hundreds of answers takes

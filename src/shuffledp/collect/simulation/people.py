@@ -19,7 +19,7 @@ from shuffledp.collect.task.answers import MOST_CHOICES, Answers
 from shuffledp.data import Files, Source, open_engine
 from shuffledp.errors import DataError, ParameterError, RefusedError, UnreachableError
 from shuffledp.progress import Progress, quiet
-from shuffledp.protocols.text_codes import TextChoices
+from shuffledp.protocols.free_text import TextChoices
 from shuffledp.randomness import secure_rng
 from shuffledp.validation import whole
 

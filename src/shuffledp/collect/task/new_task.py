@@ -8,8 +8,8 @@ from datetime import datetime, timedelta
 
 from msgspec.structs import replace
 
+from shuffledp.accounting.calibration import guarantee_of_one, rounds_of
 from shuffledp.accounting.composition import composed
-from shuffledp.accounting.rounds import guarantee_of_one, rounds_of
 from shuffledp.collect.task.answers import (
     MOST_LISTED,
     AnswerChoices,
@@ -40,8 +40,7 @@ from shuffledp.protocols.catalogue import named
 from shuffledp.protocols.message_limit import LimitCost
 from shuffledp.protocols.ranges import Ranges
 from shuffledp.protocols.shuffled.dummy import DummyHistogram
-from shuffledp.protocols.shuffled.hashed import HashedHistogram
-from shuffledp.protocols.shuffled.hashed_noise import DUMMIES
+from shuffledp.protocols.shuffled.hashed import DUMMIES, HashedHistogram
 from shuffledp.protocols.shuffled_histogram import ShuffledHistogram, most_messages
 from shuffledp.protocols.target import Target
 from shuffledp.release.choose import PrivacySpec, choose
@@ -257,7 +256,7 @@ def new_series(
     """Make a series of `rounds` rounds of `period` seconds, (epsilon, delta)-private for a person who answers all.
 
     `servers` has one entry for each round; `shufflers` and `analyzer` are instead the same in all rounds. Everything
-    else is as for `new_task`. One round has the delta of all divided by `rounds` (accounting/rounds.py says why) and
+    else is as for `new_task`. One round has the delta of all divided by `rounds` (accounting/calibration.py says why) and
     the largest epsilon whose composition is within the total.
     """
     rounds, epsilon, delta = rounds_of(rounds), target_epsilon(epsilon), target_delta(delta)

@@ -19,9 +19,9 @@ from typing import Any, Literal
 import msgspec
 from msgspec import inspect
 
+from shuffledp.accounting.calibration import FEWEST_ROUNDS, MOST_ROUNDS
 from shuffledp.accounting.composition import Composition, composed
 from shuffledp.accounting.curve import Guarantee
-from shuffledp.accounting.rounds import FEWEST_ROUNDS, MOST_ROUNDS
 from shuffledp.collect.task.answers import Answers
 from shuffledp.collect.task.guarantee import Claim, Named, Promise, check_promise, reached_delta
 from shuffledp.collect.task.public_file import (

@@ -17,9 +17,9 @@ import numpy as np
 from msgspec import inspect
 from numpy.typing import NDArray
 
+from shuffledp.accounting.bounds import GroupPrivacy, group_privacy
+from shuffledp.accounting.calibration import MOST_ROUNDS
 from shuffledp.accounting.curve import Guarantee
-from shuffledp.accounting.group_curve import GroupPrivacy, group_privacy
-from shuffledp.accounting.rounds import MOST_ROUNDS
 from shuffledp.collect.task.answers import (
     MOST_LISTED,
     AnswerChoices,

@@ -6,11 +6,9 @@ probability `false_support` (q). The tally counts the reports that support each 
 
 from __future__ import annotations
 
-import os
+import math
 from abc import abstractmethod
-from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Self
 
@@ -18,23 +16,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shuffledp.accounting.amplification import Amplification
-from shuffledp.accounting.closed_form_curves import PureCurve
+from shuffledp.accounting.bounds import PureCurve
 from shuffledp.accounting.curve import Guarantee
 from shuffledp.estimators.supports import Supports
 from shuffledp.histogram.facts import NoiseFacts, NoiseKind, Trusted
 from shuffledp.histogram.inputs import few_enough_bins
 from shuffledp.histogram.shuffle import concatenate
 from shuffledp.histogram.tally import Tally
+from shuffledp.noise.binomial import safely_up
 from shuffledp.protocols.protocol import MessageCount
 from shuffledp.protocols.shuffled_histogram import ShuffledHistogram
 from shuffledp.protocols.target import Target
-from shuffledp.validation import real, reporting, target_epsilon, whole
-
-_BLOCK = 1 << 14
-"""The number of bins that are compared with a report together, so that they stay in the cache."""
-
-_FEWEST_REPORTS = 500
-"""The number of reports per core below which starting threads takes longer than the work."""
+from shuffledp.validation import real, target_epsilon, whole
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -115,32 +108,20 @@ class FrequencyOracle(ShuffledHistogram):
         """Count the reports that support each bin."""
         return Tally(np.arange(self.bins), self.supports(messages), messages=len(np.atleast_1d(concatenate(messages))))
 
-    def for_reports(self, reports: int | None) -> Self:
-        """Return the same randomizer for fewer people; each message is private by itself."""
-        people = self.users if reports is None else reporting(reports, users=self.users)
-        return self if people == self.users else replace(self, users=people, honest_users=None)
-
     @property
     def noise_facts(self) -> NoiseFacts:
         """The kind of noise and its numbers."""
         return NoiseFacts(NoiseKind.LOCAL, {"epsilon": self.epsilon})
 
 
-def compare_with_every_bin(
-    reports: NDArray[Any], bins: int, count: Callable[[NDArray[Any], NDArray[np.uint64]], NDArray[np.int64]]
-) -> NDArray[np.int64]:
-    """Compare every report with every bin on all cores, and return the number of supporting reports of each bin.
+@dataclass(frozen=True, kw_only=True)
+class HalfSupports(FrequencyOracle):
+    """An oracle whose report supports every bin but the person's own with probability 1/2, any two independently."""
 
-    `count` does so for some reports and a block of bins that stays in the cache.
-    """
-    blocks = [np.arange(first, min(first + _BLOCK, bins), dtype=np.uint64) for first in range(0, bins, _BLOCK)]
-    parts = reports.size // _FEWEST_REPORTS
-    cores = min(os.cpu_count() or 1, parts) if parts > 1 else 1
-    if cores <= 1:
-        return np.concatenate([count(reports, block) for block in blocks])
-    with ThreadPoolExecutor(cores) as pool:
-        counted = pool.map(
-            lambda part: np.concatenate([count(part, block) for block in blocks]), np.array_split(reports, cores)
-        )
-        total: NDArray[np.int64] = np.sum(list(counted), axis=0, dtype=np.int64)
-    return total
+    false_support = 0.5
+    telling = 0.5
+
+    @property
+    def true_support(self) -> float:
+        """e^epsilon / (e^epsilon + 1); its complement is rounded up, which is the private side."""
+        return 1 - safely_up(1 / (1 + math.exp(self.epsilon)))

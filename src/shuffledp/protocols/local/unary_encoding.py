@@ -18,6 +18,7 @@ from shuffledp.histogram.tally import Tally
 from shuffledp.noise.binomial import safely_up
 from shuffledp.noise.coins import packed_flips
 from shuffledp.protocols.local.frequency_oracle import FrequencyOracle
+from shuffledp.protocols.shuffled_histogram import on_all_cores
 from shuffledp.randomness import child
 
 _CELLS_AT_ONCE = 1 << 22
@@ -59,11 +60,9 @@ class UnaryEncoding(FrequencyOracle):
 
     @property
     def _report(self) -> np.dtype[np.void]:
-        """Packed bits as one item, so that reports form a flat array."""
         return np.dtype((np.void, (self.bins + 7) // 8))
 
     def _send(self, people: NDArray[np.int64], rng: np.random.Generator) -> NDArray[np.void]:
-        """Send one item of packed bits for each person."""
         parts = [people[start : start + self._at_once] for start in range(0, people.size, self._at_once)]
         if len(parts) <= 1:
             return self._rows(people, rng)
@@ -72,7 +71,6 @@ class UnaryEncoding(FrequencyOracle):
 
     @property
     def _at_once(self) -> int:
-        """The number of reports that are made or counted together, so that they stay in the cache."""
         return max(1, _CELLS_AT_ONCE // self.bins)
 
     def _rows(self, people: NDArray[np.int64], rng: np.random.Generator) -> NDArray[np.void]:
@@ -86,7 +84,6 @@ class UnaryEncoding(FrequencyOracle):
         return rows.view(self._report).ravel()
 
     def _draw(self, truth: Tally, rng: np.random.Generator) -> Tally:
-        """Sample each bin independently."""
         return Tally(truth.symbols, self.estimator.draw(truth.counts, rng=rng), complete=len(truth) == self.bins)
 
     def supports(self, messages: NDArray[np.void]) -> NDArray[np.int64]:
@@ -98,13 +95,7 @@ class UnaryEncoding(FrequencyOracle):
             )
         rows = reports.view(np.uint8).reshape(reports.size, self._report.itemsize)
         parts = [rows[start : start + self._at_once] for start in range(0, rows.shape[0], self._at_once)]
-        counts = np.zeros(self.bins, dtype=np.int64)
-        if len(parts) <= 1:
-            return sum(map(self._count, parts), start=counts)
-        with ThreadPoolExecutor() as pool:
-            for part in pool.map(self._count, parts):
-                counts += part
-        return counts
+        return on_all_cores(self._count, parts, bins=self.bins)
 
     def _count(self, rows: NDArray[np.uint8]) -> NDArray[np.int64]:
         """Count the rows in which each bit is set; up to 255 rows are added in bytes."""

@@ -1,8 +1,8 @@
 """Privacy amplification: the messages of a local protocol, shuffled.
 
 The local randomizer has a larger epsilon0, chosen so that the shuffled messages have the requested guarantee
-(accounting/amplification.py). Each person sends one message. The error is of the order of the square root of n, since
-no noise is designed for the shuffled model.
+(accounting/amplification.py). The error is of the order of the square root of n, since no noise is designed for the
+shuffled model.
 """
 
 from __future__ import annotations
@@ -61,13 +61,7 @@ class AmplifiedOracle(ShuffledHistogram):
             raise ParameterError(f"kind must be one of {', '.join(choice.__name__ for choice in ORACLES)}")
         choices = [kind] if kind else ORACLES
         candidates = [_best(target, choice) for choice in choices]
-        return cls(
-            users=target.users,
-            bins=target.bins,
-            oracle=min(candidates, key=_largest_error),
-            honest_users=target.honest,
-            guarantee=target.guarantee("amplification by shuffling"),
-        )
+        return cls._made(target, "amplification by shuffling", oracle=min(candidates, key=_largest_error))
 
     @cached_property
     def privacy(self) -> Amplification:
@@ -125,8 +119,6 @@ def _best(target: Target, kind: type[FrequencyOracle]) -> FrequencyOracle:
 
 
 def _amplified(target: Target, make: Callable[..., FrequencyOracle]) -> FrequencyOracle:
-    """Return the local protocol with the largest epsilon that reaches the target after shuffling."""
-
     def oracle(local_epsilon: float) -> FrequencyOracle:
         return make(users=target.users, bins=target.bins, epsilon=local_epsilon)
 
@@ -141,7 +133,6 @@ def _amplified(target: Target, make: Callable[..., FrequencyOracle]) -> Frequenc
 
 
 def _best_hashing(target: Target) -> FrequencyOracle:
-    """Return local hashing with the range of the hash, a power of two, that has the smallest error."""
     best = _amplified(target, partial(LocalHashing, cells=2))
     for power in range(2, _MOST_CELL_BITS + 1):
         wider = _amplified(target, partial(LocalHashing, cells=2**power))

@@ -24,11 +24,10 @@ from shuffledp.histogram.facts import NoiseFacts, NoiseKind
 from shuffledp.histogram.tally import Tally
 from shuffledp.noise import Binomial, CompoundPoisson
 from shuffledp.noise.coins import heads
-from shuffledp.noise.compound_poisson import LARGEST_RATE, SIZE_GRID, Clusters
-from shuffledp.protocols.guarantee import computed
+from shuffledp.noise.compound_poisson import LARGEST_RATE, SIZE_GRID, Clusters, poisson
 from shuffledp.protocols.protocol import MessageCount, expected_messages
 from shuffledp.protocols.shuffled_histogram import ShuffledHistogram
-from shuffledp.protocols.target import Target
+from shuffledp.protocols.target import Target, computed
 from shuffledp.validation import target_delta, target_epsilon, values_each
 
 _DUMMIES_AT_ONCE = 1 << 18
@@ -57,11 +56,8 @@ class DummyHistogram(ShuffledHistogram):
         """Return the protocol with the fewest dummies that make the whole release exactly (epsilon, delta)-private."""
         if dummies not in ("binomial", "poisson"):
             raise ParameterError(f"dummies must be binomial or poisson, got {dummies!r}")
-        return cls(
-            **target.settled,
-            noise=_binomial_for(target) if dummies == "binomial" else _poisson_for(target),
-            guarantee=target.guarantee(computed(target.values_per_person)),
-        )
+        noise = _binomial_for(target) if dummies == "binomial" else _poisson_for(target)
+        return cls._made(target, computed(target.values_per_person), noise=noise)
 
     @classmethod
     def minimum_users(cls, *, epsilon: float, delta: float, values_per_person: int = 1) -> int:
@@ -110,7 +106,6 @@ class DummyHistogram(ShuffledHistogram):
         return np.concatenate([people.ravel().astype(kind), self._dummies(people.shape[0], rng).astype(kind)])
 
     def _dummies(self, people: int, rng: np.random.Generator) -> NDArray[np.int64]:
-        """The bins of the dummies of a number of people."""
         if isinstance(self.noise, CompoundPoisson):
             return _clusters(self.noise, self.users, self.bins).draw_bins(people, rng=rng)
         at_once = max(1, min(people, int(_DUMMIES_AT_ONCE / (self.bins * self.noise.probability))))
@@ -119,7 +114,6 @@ class DummyHistogram(ShuffledHistogram):
         return np.concatenate(drawn) if drawn else np.empty(0, dtype=np.int64)
 
     def _draw(self, truth: Tally, rng: np.random.Generator) -> Tally:
-        """Sample each bin independently."""
         dummies = self.noise.sample(len(truth), rng=rng)
         return Tally(truth.symbols, truth.counts + dummies, complete=len(truth) == self.bins)
 
@@ -129,7 +123,6 @@ class DummyHistogram(ShuffledHistogram):
 
 @lru_cache(maxsize=64)
 def _clusters(distribution: CompoundPoisson, users: int, bins: int) -> Clusters:
-    """The clusters of one person, with cached tables."""
     return Clusters(distribution=distribution, users=users, bins=bins)
 
 
@@ -146,10 +139,9 @@ def _binomial_for(target: Target) -> Binomial:
 
 
 def _poisson_for(target: Target) -> CompoundPoisson:
-    """Return the Poisson noise."""
     rate = calibration.first_rate(
         lambda rate: math.log(
-            moved_bins(_poisson(rate), values=target.values_per_person).delta(target.epsilon) / target.delta
+            moved_bins(poisson(rate), values=target.values_per_person).delta(target.epsilon) / target.delta
         ),
         start=calibration.rate_to_start(
             epsilon=target.epsilon, delta=target.delta, shifts=2 * target.values_per_person
@@ -160,8 +152,4 @@ def _poisson_for(target: Target) -> CompoundPoisson:
     )
     if rate is None:
         raise ParameterError(f"epsilon={target.epsilon:g} is too small for poisson dummies: use binomial ones")
-    return _poisson(rate * (1 + SHARE_OF_A_RATE) * target.users / target.honest)
-
-
-def _poisson(rate: float) -> CompoundPoisson:
-    return CompoundPoisson(rate=rate, size_weights=(SIZE_GRID,))
+    return poisson(rate * (1 + SHARE_OF_A_RATE) * target.users / target.honest)

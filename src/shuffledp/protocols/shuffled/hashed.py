@@ -5,7 +5,8 @@ Proofs: docs/proofs/hashed-histogram.md. After Luo, Wang and Yi, "Frequency esti
 selects one of a public family of hash functions, and sends the seed with the bucket of their value. Beside it they send
 a Poisson number of dummies, each a random seed with a random bucket. The number of messages consistent with a value is
 the number of its holders plus noise, whose distribution is known exactly. With q buckets, a dummy is consistent
-with every q-th value. So a few dummies per person hide any number of values.
+with every q-th value. So a few dummies per person hide any number of values. More buckets mean more dummies from each
+person and less noise by chance from the messages of others.
 
 If people hold one value on each of several `levels`, each level has its own messages and dummies.
 """
@@ -22,28 +23,49 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from shuffledp.accounting import calibration
 from shuffledp.accounting.curve import Curve
-from shuffledp.accounting.hashed_curve import HashedCurve
+from shuffledp.accounting.rounding import SHARE_OF_A_RATE
+from shuffledp.accounting.support_curves import HashedCurve
 from shuffledp.errors import DataError, ParameterError
 from shuffledp.estimators.hashed_values import MOST_VALUES, DecodedTally, HashedValues
-from shuffledp.formatting import readable
+from shuffledp.formatting import counted, readable
 from shuffledp.histogram.domain import Domain
 from shuffledp.histogram.estimate import Estimate
 from shuffledp.histogram.facts import NoiseFacts, NoiseKind
-from shuffledp.histogram.hash_family import MOST_LEVELS, MOST_MESSAGES, HashFamily
+from shuffledp.histogram.hash_family import (
+    EXPANDED_SEEDS,
+    MOST_LEVELS,
+    MOST_MESSAGES,
+    MOST_MODULUS,
+    HashFamily,
+    is_prime,
+    next_prime,
+)
 from shuffledp.histogram.inputs import check_bins
 from shuffledp.histogram.shuffle import concatenate
 from shuffledp.histogram.tally import Tally
 from shuffledp.noise import CompoundPoisson
 from shuffledp.noise.binomial import GRID_BITS
-from shuffledp.noise.compound_poisson import SIZE_GRID, Clusters
-from shuffledp.protocols.base import read
+from shuffledp.noise.compound_poisson import LARGEST_RATE, SIZE_GRID, Clusters, poisson
+from shuffledp.protocols.base import labelled, read
 from shuffledp.protocols.protocol import MessageCount, bits_to_name
-from shuffledp.protocols.shuffled.hashed_noise import DUMMIES, calibrate_levels, calibrate_values, dummies_of_all
 from shuffledp.protocols.shuffled_histogram import ShuffledHistogram
 from shuffledp.protocols.target import Target
 from shuffledp.randomness import generator
-from shuffledp.validation import failure_probability, whole
+from shuffledp.validation import failure_probability, real, whole
+
+DUMMIES = 4.0
+"""The default number of dummies for each value of a person: the standard deviation is then 1.12 times the least."""
+
+LEAST_DUMMIES, MOST_DUMMIES = 0.01, 1000.0
+"""With fewer dummies, the messages of other people are nearly all of the noise; more of them gain nothing."""
+
+_ROUNDS = 2
+"""The number of times that noise and buckets of several values are adjusted to each other; the noise comes last."""
+
+_BUCKETS_PER_SQUARE = 4
+"""The fewest buckets for K values of a person, relative to K^2: with fewer, shared messages cost too many dummies."""
 
 MOST_LOOKED_UP = 10**6
 """The most values that are looked up at once."""
@@ -83,25 +105,17 @@ class HashedHistogram(ShuffledHistogram):
     @classmethod
     def for_target(cls, target: Target, *, dummies: float = DUMMIES) -> Self:
         """Return the protocol with the least noise, at about `dummies` dummies for each value of a person."""
-        rate, modulus = calibrate_values(target, dummies=dummies)
-        return cls(
-            **target.settled,
-            family=HashFamily.of(modulus=modulus, values=target.cells),
-            dummies=dummies_of_all(rate, target),
-            guarantee=target.guarantee("computed as an upper bound"),
-        )
+        rate, modulus = _calibrate_values(target, dummies=dummies)
+        family = HashFamily.of(modulus=modulus, values=target.cells)
+        return cls._made(target, "computed as an upper bound", family=family, dummies=_dummies_of_all(rate, target))
 
     @classmethod
     def for_levels(cls, target: Target, *, levels: int, pieces: int, dummies: float = DUMMIES) -> Self:
         """Return the protocol for one value on each of several levels; each parent of a value has `pieces` values."""
-        rate, modulus = calibrate_levels(target, levels=levels, pieces=pieces, dummies=dummies)
-        return cls(
-            **target.settled,
-            family=HashFamily.of(modulus=modulus, values=target.cells, pieces=pieces, levels=levels),
-            dummies=dummies_of_all(rate, target),
-            guarantee=target.guarantee("computed as an upper bound"),
-            levels=levels,
-        )
+        rate, modulus = _calibrate_levels(target, levels=levels, pieces=pieces, dummies=dummies)
+        family = HashFamily.of(modulus=modulus, values=target.cells, pieces=pieces, levels=levels)
+        dummies_of = _dummies_of_all(rate, target)
+        return cls._made(target, "computed as an upper bound", family=family, dummies=dummies_of, levels=levels)
 
     @cached_property
     def privacy(self) -> Curve:
@@ -218,7 +232,7 @@ class HashedHistogram(ShuffledHistogram):
         bins = np.atleast_1d(np.asarray(values))
         check_looked_up(bins.size)
         check_bins(bins, bins=self.bins, what="value")
-        domain = self._labelled(domain)
+        domain = labelled(domain, bins=self.bins, padding_bins=self.padding_bins)
         ran, tally = self.accept(tally, reports=reports)
         labels = bins.astype(np.int64) if domain is None else domain.decode(bins)
         return ran.looked_up(ran.estimator.statistic_of(tally, bins.astype(np.int64)), labels, beta=beta)
@@ -226,12 +240,10 @@ class HashedHistogram(ShuffledHistogram):
     def looked_up(self, statistic: Tally, labels: NDArray[Any], *, beta: float) -> Estimate:
         """Estimate values with these labels from the numbers of messages that are consistent with them."""
         estimate = read(
-            self.estimator,
+            self,
             statistic.renamed(np.arange(len(statistic))),
             bins=len(labels),
             beta=failure_probability(beta),
-            guarantee=self.guarantee,
-            about=self.facts,
             domain=Domain.of(labels.tolist()),
         )
         return replace(
@@ -257,12 +269,10 @@ class HashedHistogram(ShuffledHistogram):
 
     @property
     def _real(self) -> int:
-        """The number of messages of a person's own values."""
         return self.values_per_person * self.levels
 
     @property
     def _dummies_each(self) -> float:
-        """The expected number of dummies of one person."""
         return self.dummies.rate * self.family.modulus * self.levels / self.users
 
     @cached_property
@@ -270,7 +280,6 @@ class HashedHistogram(ShuffledHistogram):
         return Clusters(distribution=self.dummies, users=self.users, bins=self.family.modulus * self.levels)
 
     def _hashed(self, values: NDArray[np.int64], rng: np.random.Generator) -> NDArray[np.int64]:
-        """The values under fresh seeds."""
         seeds = rng.integers(0, self.family.seeds, size=values.size)
         return np.asarray(seeds * self.family.modulus + self.family.buckets(seeds, values))
 
@@ -292,7 +301,6 @@ class HashedHistogram(ShuffledHistogram):
         return reduce(add, (self.decode(Tally.of(part)) for part in self._in_parts(truth, rng)))
 
     def _in_parts(self, truth: Tally, rng: np.random.Generator) -> Iterator[NDArray[np.int64]]:
-        """The messages of all values, then all dummies."""
         held = truth.counts.cumsum()
         for start in range(0, truth.total, _AT_ONCE):
             at = np.searchsorted(held, np.arange(start, min(start + _AT_ONCE, truth.total)), side="right")
@@ -312,5 +320,74 @@ def check_looked_up(number: int) -> None:
 
 
 def _on_grid(probability: float) -> float:
-    """The nearest multiple of 2^-53."""
     return math.ldexp(round(math.ldexp(probability, GRID_BITS)), -GRID_BITS)
+
+
+def _calibrate_values(target: Target, *, dummies: float) -> tuple[float, int]:
+    """Return the mean number of honest people's dummies on each value, and the number of buckets."""
+    dummies, values = _checked(dummies), target.values_per_person
+    rate = _rate(target, values=values, shared=0.0)
+    for _ in range(_ROUNDS):
+        modulus = _buckets(dummies * values * target.honest / rate, target.cells, each=values)
+        if values == 1:
+            break
+        rate = _rate(target, values=values, shared=1 / modulus)
+    return rate, modulus
+
+
+def _calibrate_levels(target: Target, *, levels: int, pieces: int, dummies: float) -> tuple[float, int]:
+    """Return the same for one value on each of several levels."""
+    dummies = _checked(dummies)
+    rate = _rate(target, values=levels, shared=0.0)
+    most = min(MOST_MODULUS, MOST_MESSAGES // (EXPANDED_SEEDS * levels)) // 2  # the next prime is below twice as much
+    return rate, next_prime(max(pieces, 2, min(most, math.ceil(dummies * target.honest / rate))))
+
+
+def _dummies_of_all(rate: float, target: Target) -> CompoundPoisson:
+    """The dummies of all people together, given the mean number of the honest ones."""
+    mean = rate * (1 + SHARE_OF_A_RATE) * target.users / target.honest
+    if mean > LARGEST_RATE:
+        raise ParameterError(
+            f"with only {target.honest:,} honest people among {target.users:,}, all together must make more noise than "
+            "can be computed: more of them must be honest"
+        )
+    return poisson(mean)
+
+
+def _checked(dummies: float) -> float:
+    number = real("dummies", dummies)
+    if not LEAST_DUMMIES <= number <= MOST_DUMMIES:
+        raise ParameterError(f"dummies must be {LEAST_DUMMIES:g} to {MOST_DUMMIES:g} for each value, got {number:g}")
+    return number
+
+
+def _rate(target: Target, *, values: int, shared: float) -> float:
+    """The smallest mean number of honest people's dummies that gives the guarantee."""
+
+    def excess(rate: float) -> float:
+        delta = HashedCurve(rate=rate, values=values, shared=shared).delta(target.epsilon)
+        return math.log(max(delta, 1e-300) / target.delta)
+
+    start = calibration.rate_to_start(epsilon=target.epsilon, delta=target.delta, shifts=2 * values)
+    rate = calibration.first_rate(excess, start=start, largest=calibration.LARGEST_CALIBRATED)
+    if rate is None:
+        each = counted(values, "hashed value")
+        raise ParameterError(f"epsilon={target.epsilon:g} is too small for {each} of each person")
+    return rate
+
+
+def _buckets(wanted: float, values: int, *, each: int) -> int:
+    """The number of buckets: about the wanted one, however few values there are, so that other people add little."""
+    fewest = next_prime(_BUCKETS_PER_SQUARE * each**2 if each > 1 else 2)
+    modulus = next_prime(max(fewest, min(math.ceil(wanted), MOST_MODULUS // 2)))
+    while each > 1 and HashFamily.of(modulus=modulus, values=values).expanded:
+        if modulus == fewest:
+            raise ParameterError(f"bins must be fewer for {each} hashed values of each person, got {readable(values)}")
+        modulus = max(fewest, _last_prime(int(modulus * 0.9)))
+    return modulus
+
+
+def _last_prime(number: int) -> int:
+    while not is_prime(number):
+        number -= 1
+    return number

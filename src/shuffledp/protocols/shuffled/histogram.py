@@ -12,21 +12,20 @@ from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
 from itertools import product
-from typing import Any, Self, cast
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
 from shuffledp.accounting import calibration
 from shuffledp.accounting.curve import PrivacyCurve, moved_bins
-from shuffledp.estimators.counts import TruncatedCounts, UnbiasedCounts
 from shuffledp.histogram.facts import NoiseFacts, NoiseKind
 from shuffledp.histogram.tally import Tally
 from shuffledp.noise import Binomial
 from shuffledp.noise.coins import heads
-from shuffledp.protocols.guarantee import computed, theorem_noise
 from shuffledp.protocols.protocol import MessageCount, expected_messages
 from shuffledp.protocols.shuffled_histogram import ShuffledHistogram
+from shuffledp.protocols.sums.binary_sum import MissingMessages
 from shuffledp.protocols.target import Target
 from shuffledp.validation import target_delta, target_epsilon, values_each
 
@@ -35,48 +34,20 @@ _CELLS_AT_ONCE = 1 << 18
 
 
 @dataclass(frozen=True, kw_only=True)
-class Histogram(ShuffledHistogram):
-    """The paper's histogram protocol; `truncated` selects its zero-preserving estimator, otherwise an unbiased one."""
+class Histogram(MissingMessages, ShuffledHistogram):
+    """The paper's histogram protocol; Theorem 3.2 gives each of two moved bins half of epsilon and half of delta."""
 
-    missing_probability: float
-    truncated: bool = True
+    theorem = "Theorem 3.2"
+    moved = 2
 
     samples_exactly = True
     takes_sets = True
     joins = True
 
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        _ = self.noise  # validates the probability
-
     @classmethod
-    def for_target(cls, target: Target, *, truncated: bool = True) -> Self:
-        """Return the protocol with the least noise that makes the whole release exactly (epsilon, delta)-private."""
-        values = target.values_per_person
-        probability = calibration.moved_bins_probability(
-            users=target.honest, epsilon=target.epsilon, delta=target.delta, values=values
-        )
-        if probability is None:
-            needed = cls.minimum_users(epsilon=target.epsilon, delta=target.delta, values_per_person=values)
-            raise target.too_few(needed, instead="or a larger epsilon or delta")
-        return cls(
-            **target.settled,
-            missing_probability=probability,
-            guarantee=target.guarantee(computed(values)),
-            truncated=truncated,
-        )
-
-    @classmethod
-    def published_for(cls, target: Target) -> Self:
-        """Return the parameters of Theorem 3.2: the noise of Theorem 3.1 for half of epsilon and half of delta."""
-        target.needs_one_value(cls)
-        exactly = cls.minimum_users(epsilon=target.epsilon, delta=target.delta)
-        probability = theorem_noise(target, share=2, exactly=exactly, name="Theorem 3.2")
-        return cls(
-            users=target.users,
-            bins=target.bins,
-            missing_probability=probability,
-            guarantee=target.guarantee("Theorem 3.2"),
+    def _least(cls, target: Target) -> float | None:
+        return calibration.moved_bins_probability(
+            users=target.honest, epsilon=target.epsilon, delta=target.delta, values=target.values_per_person
         )
 
     @classmethod
@@ -87,24 +58,12 @@ class Histogram(ShuffledHistogram):
         )
 
     @cached_property
-    def noise(self) -> Binomial:
-        """The distribution of M, the number of noise messages missing from a bin; its mean is lambda."""
-        return Binomial(trials=self.users, probability=self.missing_probability)
-
-    @cached_property
     def privacy(self) -> PrivacyCurve:
         """The exact privacy curve of the whole release, counting the honest people's noise only."""
         if self.batch is not None:
             return cast("PrivacyCurve", self.batch.privacy)
         honest = Binomial(trials=self.honest, probability=self.missing_probability)
         return moved_bins(honest, values=self.values_per_person)
-
-    @cached_property
-    def estimator(self) -> TruncatedCounts | UnbiasedCounts:
-        """The zero-preserving or the unbiased estimator."""
-        if self.truncated:
-            return TruncatedCounts(noise=self.noise, people=self.users, values_per_person=self.values_per_person)
-        return UnbiasedCounts(noise=self.noise, people=self.users, bins=self.bins, missing=True)
 
     @property
     def messages_per_user(self) -> MessageCount:
@@ -143,7 +102,6 @@ class Histogram(ShuffledHistogram):
         return np.concatenate(sent) if sent else np.empty(0, dtype=kind)
 
     def _draw(self, truth: Tally, rng: np.random.Generator) -> Tally:
-        """Sample each bin independently."""
         missing = self.noise.sample(len(truth), rng=rng)
         return Tally(truth.symbols, truth.counts + self.users - missing, complete=len(truth) == self.bins)
 
@@ -152,9 +110,7 @@ class Histogram(ShuffledHistogram):
         return np.minimum(counts, 2 * self.users)
 
     def randomizer_distribution(self, *values: int) -> dict[tuple[Any, ...], Fraction]:
-        """The exact distribution of one person's sorted messages, for verification on a few bins, including padding
-        bins.
-        """
+        """The exact distribution of one person's sorted messages, for verification on a few bins."""
         missing = Fraction(self.missing_probability)
         distribution: dict[tuple[Any, ...], Fraction] = {}
         for present in product([False, True], repeat=self.bins):

@@ -6,22 +6,31 @@ their bin's set. They also send r noise messages of T uniform elements of [2^b] 
 
 A message supports bin j if all of its elements are in H_j. A real message of j always does, any other with probability
 t = 2^-T. So bin j is supported by c_j + Bin(n (1 + r) - c_j, t) messages, which gives an unbiased estimate of c_j. The
-number of messages does not depend on the number of bins. The analyzer's work hardly does: the bins that a message
-supports solve T linear equations (parities.py).
+number of messages does not depend on the number of bins.
+
+**Decoding.** A message supports bin j if the vector j + 1 solves T linear equations over GF(2). The solutions form a
+space of about 2^(b - T) vectors. Decoding finds and lists this space in O(T b) steps on whole words, for many messages
+at once; it does not try single bins.
+
+**Sampling** gives the supports of messages from their exact distribution, without any equations. The equations of a
+noise message are a uniform T x b matrix over GF(2). The dimension of its space of solutions has a distribution in
+closed form. Given the dimension, the space is uniform, since an invertible change of the b coordinates changes neither.
+A real message of vector v is the same for the space modulo v, which has b - 1 dimensions.
 """
 
 from __future__ import annotations
 
 import math
 from bisect import bisect_left
+from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
-from shuffledp.accounting.support_curve import MOST_ELEMENTS, SupportCurve
+from shuffledp.accounting.support_curves import MOST_ELEMENTS, SupportCurve
 from shuffledp.errors import DataError, ParameterError
 from shuffledp.estimators.supports import ChanceSupports
 from shuffledp.formatting import readable
@@ -29,12 +38,10 @@ from shuffledp.histogram.facts import NoiseFacts, NoiseKind
 from shuffledp.histogram.inputs import few_enough_bins
 from shuffledp.histogram.shuffle import concatenate
 from shuffledp.histogram.tally import Tally
-from shuffledp.protocols.guarantee import require_guarantee
+from shuffledp.noise.distribution import InversionTable
 from shuffledp.protocols.protocol import MessageCount
-from shuffledp.protocols.shuffled import parities as decoding
-from shuffledp.protocols.shuffled import parities as sampling
-from shuffledp.protocols.shuffled_histogram import ShuffledHistogram
-from shuffledp.protocols.target import Target, need_one_value
+from shuffledp.protocols.shuffled_histogram import ShuffledHistogram, on_all_cores, sum_counts
+from shuffledp.protocols.target import Target, need_one_value, require_guarantee
 from shuffledp.validation import target_delta, target_epsilon, whole
 
 MOST_NOISE_MESSAGES = 2**20
@@ -96,14 +103,7 @@ class PrivateCoinHistogram(ShuffledHistogram):
                 f"{MOST_NOISE_MESSAGES}",
                 instead="or fewer elements" if elements > 1 else "",
             )
-        return cls(
-            users=target.users,
-            bins=target.bins,
-            elements=elements,
-            noise_messages=needed,
-            honest_users=honest,
-            guarantee=target.guarantee("computed as an upper bound"),
-        )
+        return cls._made(target, "computed as an upper bound", elements=elements, noise_messages=needed)
 
     @classmethod
     def published_for(cls, target: Target) -> Self:
@@ -113,12 +113,10 @@ class PrivateCoinHistogram(ShuffledHistogram):
         """
         target.needs_one_value(cls)
         return require_guarantee(
-            cls(
-                users=target.users,
-                bins=target.bins,
+            cls._published(
+                target,
                 elements=max(1, (target.users - 1).bit_length()),
                 noise_messages=math.ceil(36 * math.log(1 / target.delta) / target.epsilon**2),
-                guarantee=target.guarantee("published parameters"),
             )
         )
 
@@ -175,11 +173,10 @@ class PrivateCoinHistogram(ShuffledHistogram):
     @property
     def _message(self) -> np.dtype[np.void]:
         """The elements of a message as one item, so that messages form a flat array."""
-        return np.dtype((np.void, self.elements * decoding.word_kind(self.bits_per_element).itemsize))
+        return np.dtype((np.void, self.elements * word_kind(self.bits_per_element).itemsize))
 
     def _send(self, people: NDArray[np.int64], rng: np.random.Generator) -> NDArray[np.void]:
-        """Send the real messages of all people, then the noise."""
-        kind = decoding.word_kind(self.bits_per_element)
+        kind = word_kind(self.bits_per_element)
         size = people.size * (1 + self.noise_messages), self.elements
         words = rng.integers(0, 1 << self.bits_per_element, size=size, dtype=kind)
         real, vectors = words[: people.size], (people + 1).astype(kind)[:, None]
@@ -195,16 +192,16 @@ class PrivateCoinHistogram(ShuffledHistogram):
                 f"messages must be reports of this protocol: {self.elements} elements of {self.bits_per_element} bits, "
                 f"{self._message.itemsize} bytes each"
             )
-        bits, kind = self.bits_per_element, decoding.word_kind(self.bits_per_element)
+        bits, kind = self.bits_per_element, word_kind(self.bits_per_element)
         words = flat.view(kind).reshape(flat.size, self.elements)
         if words.size and int(words.max()) >> bits:
             raise DataError(f"a message has an element of more than {bits} bits")
-        supported = decoding.supports(words, bits=bits, bins=self.bins)
+        supported = supports(words, bits=bits, bins=self.bins)
         return Tally(np.arange(self.bins), supported, messages=flat.size)
 
     def _draw(self, truth: Tally, rng: np.random.Generator) -> Tally:
         """Sample all supports from their joint distribution. Only messages that support a bin by chance cost work."""
-        supports = sampling.sample_supports(
+        supported = sample_supports(
             np.repeat(truth.symbols.astype(np.int64), truth.counts),
             self.users * self.noise_messages,
             equations=self.elements,
@@ -212,10 +209,9 @@ class PrivateCoinHistogram(ShuffledHistogram):
             bins=self.bins,
             rng=rng,
         )
-        return Tally(np.arange(self.bins), supports)
+        return Tally(np.arange(self.bins), supported)
 
     def _check_number(self, tally: Tally) -> None:
-        """Check the number of messages and the number of bins that they support."""
         super()._check_number(tally)
         if not tally.complete:
             return
@@ -248,3 +244,130 @@ def _few_enough_elements(elements: int) -> int:
     if whole("elements", elements) > MOST_ELEMENTS:
         raise ParameterError(f"elements must be at most {MOST_ELEMENTS}, got {elements}")
     return int(elements)
+
+
+MESSAGES_AT_ONCE = 1 << 14
+"""The number of messages whose equations are solved together, so that their words stay in the cache."""
+
+_VECTORS_AT_ONCE = 1 << 20
+
+Words = NDArray[np.unsignedinteger]
+
+
+def word_kind(bits: int) -> np.dtype[np.unsignedinteger]:
+    """The narrowest unsigned integer type with this number of bits."""
+    return np.dtype(np.min_scalar_type((1 << bits) - 1))
+
+
+def solve(equations: Words, *, bits: int) -> Words:
+    """Return a basis of every message's solutions, from an array with a row of words per message.
+
+    The result has `bits` columns; the nonzero entries of a row are the basis. It starts as the basis of the whole
+    space. For each equation, the largest vector that violates it is added to all vectors that violate it. This makes
+    the others solutions, and the vector itself 0.
+    """
+    basis = np.repeat(np.left_shift(1, np.arange(bits)).astype(equations.dtype)[:, None], equations.shape[0], axis=1)
+    work, violating = np.empty_like(basis), np.empty(basis.shape, dtype=np.uint8)
+    for words in np.ascontiguousarray(equations.T):
+        np.bitwise_count(np.bitwise_and(basis, words, out=work), out=violating)
+        violating &= 1
+        pivot = np.multiply(basis, violating, out=work).max(axis=0)
+        basis ^= np.multiply(pivot, violating, out=work)
+    return basis.T
+
+
+def by_dimension(bases: Words) -> Iterator[tuple[int, NDArray[np.int64], Words]]:
+    """Group spaces by dimension: the dimension, the rows, and their bases without zeros."""
+    filled = bases != 0
+    dimensions = filled.sum(axis=1)
+    for dimension in np.unique(dimensions).tolist():
+        which = np.flatnonzero(dimensions == dimension)
+        yield dimension, which, bases[which][filled[which]].reshape(which.size, dimension)
+
+
+def count_members(bases: Words, *, bins: int) -> NDArray[np.int64]:
+    """For each of the vectors 1 .. bins, the number of spaces that contain it; each row is the basis of a space."""
+    spaces, dimension = bases.shape
+    counts = np.zeros(bins, dtype=np.int64)
+    if dimension == 0:
+        return counts
+    at_once = max(1, _VECTORS_AT_ONCE >> dimension)
+    for start in range(0, spaces, at_once):
+        block = bases[start : start + at_once]
+        members = np.zeros((1, block.shape[0]), dtype=bases.dtype)
+        for column in block.T:
+            members = np.concatenate([members, members ^ column])
+        vectors = members[1:].ravel()  # the first vector is 0, which belongs to no bin
+        counts += np.bincount(vectors[vectors <= bins], minlength=bins + 1)[1:]
+    return counts
+
+
+def supports(equations: Words, *, bits: int, bins: int) -> NDArray[np.int64]:
+    """The number of messages that support each bin, from an array with a row of words per message, on all cores."""
+
+    def count(start: int) -> NDArray[np.int64]:
+        solved = solve(equations[start : start + MESSAGES_AT_ONCE], bits=bits)
+        return sum_counts((count_members(bases, bins=bins) for _, _, bases in by_dimension(solved)), bins=bins)
+
+    return on_all_cores(count, range(0, equations.shape[0], MESSAGES_AT_ONCE), bins=bins)
+
+
+_SPACES_AT_ONCE = 1 << 16
+
+
+def matrices(*, equations: int, bits: int, dimension: int) -> int:
+    """The number of equations x bits matrices over GF(2) whose space of solutions has this dimension.
+
+    With rank r = bits - dimension: product over i < r of (2^equations - 2^i) (2^bits - 2^i) / (2^r - 2^i).
+    """
+    rank, total, orders = bits - dimension, 1, 1
+    for i in range(rank):
+        total *= ((1 << equations) - (1 << i)) * ((1 << bits) - (1 << i))
+        orders *= (1 << rank) - (1 << i)
+    return total // orders
+
+
+@lru_cache(maxsize=32)
+def dimension_distribution(*, equations: int, bits: int) -> InversionTable:
+    """The distribution of the dimension of the solutions of uniform equations."""
+    weights = [matrices(equations=equations, bits=bits, dimension=k) for k in range(bits + 1)]
+    return InversionTable(first=0, weights=weights)
+
+
+def sample_supports(
+    values: NDArray[np.int64], noise: int, *, equations: int, bits: int, bins: int, rng: np.random.Generator
+) -> NDArray[np.int64]:
+    """Sample the number of messages that support each bin: one real message per value, and `noise` others."""
+    counts = np.bincount(values, minlength=bins)
+    for start in range(0, values.size, _SPACES_AT_ONCE):
+        known = (values[start : start + _SPACES_AT_ONCE] + 1).astype(word_kind(bits))[:, None]
+        counts += _other_members(known, equations=equations, bits=bits, bins=bins, rng=rng)
+    for start in range(0, noise, _SPACES_AT_ONCE):
+        nothing = np.empty((min(_SPACES_AT_ONCE, noise - start), 0), dtype=word_kind(bits))
+        counts += _other_members(nothing, equations=equations, bits=bits, bins=bins, rng=rng)
+    return counts
+
+
+def _other_members(
+    known: Words, *, equations: int, bits: int, bins: int, rng: np.random.Generator
+) -> NDArray[np.int64]:
+    """The number of messages that support each bin, beyond the vectors (none, or one per row) that they always do."""
+    counts = np.zeros(bins, dtype=np.int64)
+    dimensions = dimension_distribution(equations=equations, bits=bits - known.shape[1]).sample(known.shape[0], rng=rng)
+    for dimension in np.unique(dimensions[dimensions > 0]).tolist():
+        sure = known[dimensions == dimension]
+        bases = _completed(sure, by=dimension, bits=bits, rng=rng)
+        counts += count_members(bases, bins=bins) - count_members(sure, bins=bins)
+    return counts
+
+
+def _completed(known: Words, *, by: int, bits: int, rng: np.random.Generator) -> Words:
+    """Extend each row of independent vectors by a few uniform ones that keep the row independent."""
+    added = np.empty((known.shape[0], by), dtype=known.dtype)
+    rows = np.hstack([known, added])
+    missing = np.arange(rows.shape[0])
+    while missing.size:
+        rows[missing, known.shape[1] :] = rng.integers(0, 1 << bits, size=(missing.size, by), dtype=known.dtype)
+        rank = bits - np.count_nonzero(solve(rows[missing], bits=bits), axis=1)
+        missing = missing[rank < rows.shape[1]]
+    return rows

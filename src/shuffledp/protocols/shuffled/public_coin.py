@@ -30,10 +30,9 @@ from shuffledp.histogram.tally import Tally
 from shuffledp.noise import Binomial
 from shuffledp.noise.binomial import safely_up
 from shuffledp.noise.coins import heads
-from shuffledp.protocols.guarantee import require_guarantee
 from shuffledp.protocols.protocol import MessageCount, bits_to_name
 from shuffledp.protocols.shuffled_histogram import ShuffledHistogram
-from shuffledp.protocols.target import Target, need_one_value
+from shuffledp.protocols.target import Target, need_one_value, require_guarantee
 from shuffledp.validation import target_delta, target_epsilon, whole
 
 _MOST_CELLS = 2**31
@@ -53,8 +52,7 @@ def fresh_coin() -> int:
 
 @dataclass(frozen=True, kw_only=True)
 class PublicCoinHistogram(ShuffledHistogram):
-    """A protocol with `rows` hash functions (T) into `width` cells (s); `noise` is the distribution of the noise of one
-    cell.
+    """A protocol with `rows` hash functions (T) into `width` cells (s); `noise` is that of one cell.
 
     `coin` is the public seed of the hash functions; by default it is new. Privacy does not depend on it. Error bounds
     hold for any values that were chosen independently of the coin.
@@ -85,9 +83,7 @@ class PublicCoinHistogram(ShuffledHistogram):
     def for_target(
         cls, target: Target, *, rows: int | None = None, width: int | None = None, coin: int | None = None
     ) -> Self:
-        """Return the protocol with the least noise; without `rows`, with the number of rows that has the smallest
-        error.
-        """
+        """Return the protocol with the least noise; without `rows`, with the number that has the smallest error."""
         target.needs_one_value(cls)
         cells = 2 * target.users if width is None else width
         public = fresh_coin() if coin is None else coin
@@ -106,27 +102,16 @@ class PublicCoinHistogram(ShuffledHistogram):
 
     @classmethod
     def _with_rows(cls, target: Target, rows: int, *, width: int, coin: int) -> Self:
-        """Return the protocol with the least noise for a number of rows."""
         probability = _least_noise(target.honest, rows, target.epsilon, target.delta)
         if probability is None:
             needed = cls.minimum_users(epsilon=target.epsilon, delta=target.delta, rows=rows)
             raise target.too_few(needed, how=f"with {rows} rows")
-        return cls(
-            users=target.users,
-            bins=target.bins,
-            rows=rows,
-            width=width,
-            noise=Binomial(trials=target.users, probability=probability),
-            coin=coin,
-            honest_users=target.honest,
-            guarantee=target.guarantee("computed as an upper bound"),
-        )
+        noise = Binomial(trials=target.users, probability=probability)
+        return cls._made(target, "computed as an upper bound", rows=rows, width=width, noise=noise, coin=coin)
 
     @classmethod
     def published_for(cls, target: Target) -> Self:
-        """Return the published T = ceil(ln 2d), s = 2n and g = 90 T^2 ln(2T / delta) / (n epsilon^2), if g is at most
-        1/2.
-        """
+        """Return the published T = ceil(ln 2d), s = 2n and g = 90 T^2 ln(2T / delta) / (n epsilon^2) <= 1/2."""
         target.needs_one_value(cls)
         rows = published_rows(target.bins)
         needed = 90 * rows**2 * math.log(2 * rows / target.delta) / target.epsilon**2
@@ -138,16 +123,8 @@ class PublicCoinHistogram(ShuffledHistogram):
                 f"{needed / target.users:.2g} > 1/2",
                 instead=f"or calibrate exactly to need only {exactly}",
             )
-        return require_guarantee(
-            cls(
-                users=target.users,
-                bins=target.bins,
-                rows=rows,
-                width=2 * target.users,
-                noise=Binomial(trials=target.users, probability=safely_up(needed / target.users)),
-                guarantee=target.guarantee("published parameters"),
-            )
-        )
+        noise = Binomial(trials=target.users, probability=safely_up(needed / target.users))
+        return require_guarantee(cls._published(target, rows=rows, width=2 * target.users, noise=noise))
 
     @classmethod
     def minimum_users(cls, *, epsilon: float, delta: float, values_per_person: int = 1, rows: int = 1) -> int:
@@ -205,7 +182,6 @@ class PublicCoinHistogram(ShuffledHistogram):
         return replace(self, coin=int(rng.integers(2**63)))
 
     def _send(self, people: NDArray[np.int64], rng: np.random.Generator) -> NDArray[np.int64]:
-        """Send the cells of all values, row by row, then all noise."""
         cells = self.alphabet
         at_once = max(1, int(_MESSAGES_AT_ONCE / self.messages_per_user.expected))
         sent = [self.hashes.of(people).ravel()]

@@ -35,9 +35,7 @@ from shuffledp.protocols.target import Target
 
 @dataclass(frozen=True, kw_only=True)
 class SparseHistogram(ShuffledHistogram):
-    """A histogram with few messages; `pairs` and `lone` are the distributions of P and M of one bin, summed over all
-    `users`.
-    """
+    """A histogram with few messages; `pairs` and `lone` are the distributions of P and M of one bin, over all users."""
 
     pairs: CompoundPoisson
     lone: CompoundPoisson
@@ -59,12 +57,7 @@ class SparseHistogram(ShuffledHistogram):
         distributions = distributions_for(target, messages=messages, error=error)
         while True:
             everyone = of_everyone(distributions, target)
-            protocol = cls(
-                **target.settled,
-                pairs=everyone.pairs,
-                lone=everyone.lone,
-                guarantee=target.guarantee("computed as an upper bound"),
-            )
+            protocol = cls._made(target, "computed as an upper bound", pairs=everyone.pairs, lone=everyone.lone)
             if protocol.privacy.delta(target.epsilon) <= target.delta:
                 return protocol
             distributions = distributions.scaled(1 + SCALED_DISTRIBUTIONS)  # rounding of the scaled rates
@@ -108,9 +101,7 @@ class SparseHistogram(ShuffledHistogram):
         return by_plus * plus + by_difference * (plus - minus)
 
     def participation_cumulant(self, tilts: NDArray[np.float64]) -> NDArray[np.float64]:
-        """The joint cumulant: a person adds values to both parts, pairs to the first, and subtracts lone ones from the
-        second.
-        """
+        """The joint cumulant: values are in both parts, pairs in the first, and lone ones are less in the second."""
         by_plus, by_difference = (weight * tilts for weight in self._participation_weights)
         noise = self.pairs.cumulant(by_plus) + self.lone.cumulant(-by_difference)
         return self.values_per_person * (by_plus + by_difference) + self.bins / self.users * noise
@@ -166,7 +157,6 @@ class SparseHistogram(ShuffledHistogram):
 
     @cached_property
     def _clusters(self) -> tuple[Clusters, Clusters]:
-        """The clusters of one person, of pairs and of lone messages."""
         pairs, lone = (
             Clusters(distribution=distribution, users=self.users, bins=self.bins)
             for distribution in (self.pairs, self.lone)

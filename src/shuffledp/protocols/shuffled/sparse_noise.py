@@ -82,9 +82,7 @@ class SparseNoise:
         )
 
     def curve(self, *, values: int = 1, resolution: float) -> PrivacyCurve:
-        """The privacy curve of four shifts: a replaced value moves c + P and c - M of one bin up and of one bin down by
-        one.
-        """
+        """The curve of four shifts: a replaced value moves c + P and c - M of one bin up and of one bin down."""
         return moved_bins(self.pairs, self.lone, values=values, resolution=resolution)
 
 
@@ -138,9 +136,7 @@ class NoiseSearch:
 
     @lru_cache(maxsize=256)  # noqa: B019 - searches are small values, equal ones share their results
     def at(self, pairs: float) -> SparseNoise | None:
-        """The noise with this rate of pairs (in units of log 1/delta) and the fewest lone messages; None if there is
-        none.
-        """
+        """The noise with this rate of pairs (in units of log 1/delta) and the fewest lone messages, if there is one."""
         pair_rate = pairs * math.log(1 / self.delta)
 
         def at_step(step: int) -> SparseNoise:
@@ -261,7 +257,6 @@ def of_everyone(distributions: SparseNoise, target: Target) -> SparseNoise:
 
 
 def _error(distributions: SparseNoise, target: Target) -> float:
-    """The simultaneous error of this noise of the honest people."""
     total, values = of_everyone(distributions, target), target.values_per_person
     estimator = PairedCounts(pairs=total.pairs, lone=total.lone, people=target.users, values_per_person=values)
     return estimator.error(beta=_BETA, bins=target.cells, occupied=min(values * target.users, target.cells))
@@ -275,7 +270,6 @@ def _no_noise(search: NoiseSearch) -> ParameterError:
 
 
 def _within_messages(search: NoiseSearch, messages: float, *, bins_per_person: Fraction) -> list[SparseNoise | None]:
-    """For each shape, the noise with the smallest error for at most this number of messages per person."""
     if messages == math.inf:
         return [shape.within(math.inf) for shape in search.shapes]
     budget = (real("messages", messages) - search.values) / float(bins_per_person)

@@ -1,4 +1,4 @@
-"""Sums of bits: the base class, and the protocol P^zsum of Balcer and Cheu (Figure 1 and Theorem 3.1).
+"""Sums of bits, and the protocol P^zsum of Balcer and Cheu (Figure 1 and Theorem 3.1).
 
 A person with bit x sends x + z copies of the message 1, where z is 1 except with probability `missing_probability`. All
 messages are equal, so the shuffler's output is their number, (true count) + users - M. M is never negative, so if
@@ -11,14 +11,15 @@ from abc import abstractmethod
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from shuffledp.accounting import calibration
 from shuffledp.accounting.curve import PrivacyCurve, Shift
-from shuffledp.errors import DataError, ParameterError
+from shuffledp.accounting.theorems import theorem_probability
+from shuffledp.errors import DataError, ParameterError, TooFewUsersError
 from shuffledp.estimators.counts import TruncatedCounts, UnbiasedCounts
 from shuffledp.histogram.domain import Domain
 from shuffledp.histogram.estimate import Estimate
@@ -29,9 +30,8 @@ from shuffledp.histogram.tally import Tally
 from shuffledp.noise import Binomial
 from shuffledp.noise.coins import count_heads
 from shuffledp.protocols.base import BaseHistogram
-from shuffledp.protocols.guarantee import theorem_noise
 from shuffledp.protocols.protocol import MessageCount
-from shuffledp.protocols.target import Target, need_one_value
+from shuffledp.protocols.target import Target, computed, need_one_value
 from shuffledp.randomness import generator
 from shuffledp.validation import target_delta, target_epsilon, whole
 
@@ -106,46 +106,82 @@ def check_bits(bits: NDArray[Any], what: str) -> None:
 
 
 @dataclass(frozen=True, kw_only=True)
-class BinarySum(SumOfBits):
-    """The two-message sum of bits; `truncated` selects the paper's estimator, otherwise an unbiased one."""
+class MissingMessages(BaseHistogram):
+    """One noise message of each person in each bin, missing with `missing_probability` (gamma = 1 - p in the paper).
+
+    `truncated` selects the paper's zero-preserving estimator, otherwise an unbiased one.
+    """
 
     missing_probability: float
     truncated: bool = True
+
+    theorem: ClassVar[str]
+    moved: ClassVar[int]
+    """The number of bins that a replaced value moves, among which the theorem divides the guarantee."""
 
     def __post_init__(self) -> None:
         super().__post_init__()
         _ = self.noise  # validates the probability
 
     @classmethod
+    @abstractmethod
+    def _least(cls, target: Target) -> float | None:
+        """The smallest probability that gives the guarantee; None if none does."""
+
+    @classmethod
     def for_target(cls, target: Target, *, truncated: bool = True) -> Self:
-        """Return the protocol with the least noise that makes the release exactly (epsilon, delta)-private."""
-        target.needs_one_value(cls)
-        probability = calibration.smallest_probability(
-            _curve, users=target.honest, epsilon=target.epsilon, delta=target.delta, shifts=1
-        )
+        """Return the protocol with the least noise that makes the whole release exactly (epsilon, delta)-private."""
+        values, probability = target.values_per_person, cls._least(target)
         if probability is None:
-            needed = cls.minimum_users(epsilon=target.epsilon, delta=target.delta)
+            needed = cls.minimum_users(epsilon=target.epsilon, delta=target.delta, values_per_person=values)
             raise target.too_few(needed, instead="or a larger epsilon or delta")
-        return cls(
-            users=target.users,
-            bins=target.bins,
-            missing_probability=probability,
-            honest_users=target.honest,
-            guarantee=target.guarantee("computed exactly"),
-            truncated=truncated,
-        )
+        return cls._made(target, computed(values), missing_probability=probability, truncated=truncated)
 
     @classmethod
     def published_for(cls, target: Target) -> Self:
-        """Return the paper's noise, which is (epsilon, delta)-private by Theorem 3.1 i."""
+        """Return the paper's noise, which is (epsilon, delta)-private by its theorem."""
         target.needs_one_value(cls)
         exactly = cls.minimum_users(epsilon=target.epsilon, delta=target.delta)
-        probability = theorem_noise(target, share=1, exactly=exactly, name="Theorem 3.1")
-        return cls(
-            users=target.users,
-            bins=target.bins,
-            missing_probability=probability,
-            guarantee=target.guarantee("Theorem 3.1"),
+        if target.epsilon > cls.moved:
+            raise ParameterError(
+                f"epsilon={target.epsilon:g} is above {cls.moved}, where {cls.theorem} does not hold: calibrate instead"
+            )
+        epsilon, delta = target.epsilon / cls.moved, target.delta / cls.moved
+        try:
+            probability = theorem_probability(users=target.users, epsilon=epsilon, delta=delta)
+        except TooFewUsersError as error:
+            raise target.too_few(
+                error.minimum_users,
+                how="with the theorem's constants",
+                instead=f"or calibrate exactly to need only {exactly}",
+            ) from None
+        return cls._published(target, cls.theorem, missing_probability=probability)
+
+    @cached_property
+    def noise(self) -> Binomial:
+        """The distribution of M, the number of noise messages missing from a bin; its mean is lambda."""
+        return Binomial(trials=self.users, probability=self.missing_probability)
+
+    @cached_property
+    def estimator(self) -> TruncatedCounts | UnbiasedCounts:
+        """The zero-preserving or the unbiased estimator."""
+        if self.truncated:
+            return TruncatedCounts(noise=self.noise, people=self.users, values_per_person=self.values_per_person)
+        return UnbiasedCounts(noise=self.noise, people=self.users, bins=self.bins, missing=True)
+
+
+@dataclass(frozen=True, kw_only=True)
+class BinarySum(SumOfBits, MissingMessages):  # in this order, the sum's default of bins counts
+    """The two-message sum of bits."""
+
+    theorem = "Theorem 3.1"
+    moved = 1
+
+    @classmethod
+    def _least(cls, target: Target) -> float | None:
+        target.needs_one_value(cls)
+        return calibration.smallest_probability(
+            _curve, users=target.honest, epsilon=target.epsilon, delta=target.delta, shifts=1
         )
 
     @classmethod
@@ -155,21 +191,9 @@ class BinarySum(SumOfBits):
         return calibration.fewest_users(_curve, epsilon=target_epsilon(epsilon), delta=target_delta(delta), shifts=1)
 
     @cached_property
-    def noise(self) -> Binomial:
-        """The distribution of M, the number of missing messages; its mean is lambda."""
-        return Binomial(trials=self.users, probability=self.missing_probability)
-
-    @cached_property
     def privacy(self) -> PrivacyCurve:
         """The exact privacy curve, counting the honest people's noise only."""
         return _curve(self.honest, self.missing_probability)
-
-    @cached_property
-    def estimator(self) -> TruncatedCounts | UnbiasedCounts:
-        """The zero-preserving or the unbiased estimator."""
-        if self.truncated:
-            return TruncatedCounts(noise=self.noise, people=self.users)
-        return UnbiasedCounts(noise=self.noise, people=self.users, bins=1, missing=True)
 
     @property
     def messages_per_user(self) -> MessageCount:
@@ -182,7 +206,6 @@ class BinarySum(SumOfBits):
         return NoiseFacts(NoiseKind.OMITTED_MESSAGE, {"probability": self.missing_probability, "mean": self.noise.mean})
 
     def _send(self, bits: NDArray[Any], rng: np.random.Generator) -> NDArray[np.uint8]:
-        """Send a message for each 1, and one for each person whose noise is not missing."""
         missing = count_heads(bits.size, self.missing_probability, rng)
         return np.ones(int(np.count_nonzero(bits)) + bits.size - missing, dtype=np.uint8)
 

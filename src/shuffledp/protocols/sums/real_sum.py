@@ -25,7 +25,7 @@ from typing import Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from shuffledp.accounting.closed_form_curves import SplitAndMixCurve
+from shuffledp.accounting.bounds import SplitAndMixCurve
 from shuffledp.accounting.curve import Guarantee, PrivacyCurve, Shift
 from shuffledp.accounting.rounding import FEW_OPERATIONS
 from shuffledp.errors import DataError, ParameterError, TooFewUsersError
@@ -40,9 +40,9 @@ from shuffledp.histogram.tally import Tally
 from shuffledp.noise.binomial import safely_up
 from shuffledp.noise.compound_poisson import poisson_table
 from shuffledp.noise.discrete_laplace import DiscreteLaplace
-from shuffledp.noise.distribution import TAIL, InversionTable
-from shuffledp.protocols.guarantee import guarantee_or_usual
+from shuffledp.noise.distribution import TAIL, WEIGHT_BITS, InversionTable
 from shuffledp.protocols.protocol import MessageCount
+from shuffledp.protocols.target import guarantee_or_usual
 from shuffledp.randomness import generator, random_words
 from shuffledp.validation import (
     failure_probability,
@@ -62,9 +62,6 @@ _MOST_MODULUS_BITS = 56
 
 _MOST_SCALE = 4096
 """The largest scale: finer steps are far below the noise."""
-
-_WEIGHT_BITS = 256
-"""The bits of the integer table of probabilities: tails down to 2^-100 keep more than a hundred bits."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -158,7 +155,6 @@ class RealSum(ShortRepr):
 
     @cached_property
     def _noise_reach(self) -> int:
-        """The value that the noise exceeds with probability below 2^-100."""
         return self._noise_beyond(TAIL)
 
     @property
@@ -233,7 +229,7 @@ class RealSum(ShortRepr):
     @cached_property
     def _sizes(self) -> InversionTable:
         """The logarithmic sizes of clusters, proportional to decay^k / k, as integers."""
-        decay, power, weights = Fraction(self.noise.decay), 1 << _WEIGHT_BITS, []
+        decay, power, weights = Fraction(self.noise.decay), 1 << WEIGHT_BITS, []
         for size in range(1, self.noise.window.last + 1):
             power = power * decay.numerator // decay.denominator
             weights.append(power // size)
