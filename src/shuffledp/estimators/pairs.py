@@ -21,8 +21,9 @@ from numpy.typing import NDArray
 
 from shuffledp.accounting.rounding import COUNT_AGAINST_MEAN
 from shuffledp.errors import DataError
-from shuffledp.estimators.base import MissingNoise, any_of, in_order
-from shuffledp.estimators.levels import LOWER_EDGE, Known, Ladder, Level
+from shuffledp.estimators.base import MissingNoise, in_order
+from shuffledp.estimators.counts import ZeroPreserving
+from shuffledp.estimators.levels import LOWER_EDGE, Known, Level, Rungs
 from shuffledp.histogram.intervals import Intervals
 from shuffledp.histogram.tally import Tally
 from shuffledp.noise import IntegerDistribution
@@ -32,21 +33,11 @@ _WHOLE = 1e-6
 
 
 @dataclass(frozen=True, kw_only=True)
-class PairedCounts:
+class PairedCounts(ZeroPreserving):
     """The estimator from two kinds of messages, +j and -j, given the distributions of P (`pairs`) and M (`lone`)."""
 
     pairs: IntegerDistribution
     lone: IntegerDistribution
-    people: int
-    values_per_person: int = 1
-
-    name = "truncated"
-    false_positives = False
-
-    @property
-    def held(self) -> int:
-        """The number of values that all people hold together."""
-        return self.people * self.values_per_person
 
     def statistic(self, tally: Tally) -> Tally:
         """The bins with more messages of the first kind than of the second."""
@@ -125,31 +116,27 @@ class PairedCounts:
 
     def failure(self, error: float, *, bins: int, occupied: int) -> float:
         """An upper bound on the probability that some bin is off by more than `error`, on the worst dataset."""
-        most = math.floor(error + COUNT_AGAINST_MEAN)
         off = self.deviates_above(error) + self.deviates_below(-error)
-        off_or_hidden = off + self.lone.window.above(most)
-        large = min(bins, occupied, self.held // (most + 1))
-        return any_of((off_or_hidden, large), (off, min(bins, occupied) - large))
+        hidden = self.lone.window.above(math.floor(error + COUNT_AGAINST_MEAN))
+        return self.some_fails(error, off=off, hidden=hidden, bins=bins, occupied=occupied)
 
     def error(self, *, beta: float, bins: int, occupied: int) -> float:
         """The smallest whole number of people that the error exceeds with probability at most beta."""
-        options = range(min(self.lone.window.last + self.pairs.window.last + 2, self.people))
-        # beyond all of them, the error is at most the number of people
-        at = bisect_left(options, True, key=lambda e: self.failure(e, bins=bins, occupied=occupied) <= beta)
-        return float(at if at < len(options) else self.people)
-
-    def shown_and_hidden(self, *, beta: float, bins: int, occupied: int) -> tuple[float, int]:
-        """Bounds on the error of shown bins and on the counts of hidden ones, together except with probability beta."""
-        return self._ladder.before(0.0, beta=beta, bins=bins, occupied=occupied)
+        largest = self.lone.window.last + self.pairs.window.last + 2
+        return self.smallest_whole_error(largest, beta=beta, bins=bins, occupied=occupied)
 
     @cached_property
     def noise(self) -> MissingNoise:
         """M, which decides what is reported."""
         return MissingNoise(distribution=self.lone)
 
-    @cached_property
-    def _ladder(self) -> Ladder:
-        return Ladder(rungs=self)
+    @property
+    def _rungs(self) -> Rungs:
+        return self
+
+    @property
+    def _offset(self) -> float:
+        return 0.0
 
     def level(self, risk: float) -> Level:
         """Bound M above, beyond which bins are reported, and D on both sides."""
