@@ -176,7 +176,7 @@ MUTANTS = (
     Mutant(
         name="quantile-starts-too-late",
         harm="A quantile may be below its interval by one value.",
-        target="shuffledp.histogram.distribution:Distribution.quantile",
+        target="shuffledp.histogram.ordered_estimate:Distribution.quantile",
         pattern="self._first(self.high, math.ceil(exact * int(self.low[-1])))",
         replacement="self._first(self.high, math.ceil(exact * int(self.low[-1])) + 1)",
         tests=("tests/histogram/test_distribution_ends.py::test_a_quantile_is_between_the_ends_of_all_possible_ones",),
@@ -184,7 +184,7 @@ MUTANTS = (
     Mutant(
         name="quantile-ends-too-early",
         harm="A quantile may be above its interval where its share is not a whole number of people.",
-        target="shuffledp.histogram.distribution:Distribution.quantile",
+        target="shuffledp.histogram.ordered_estimate:Distribution.quantile",
         pattern="self._first(self.low, math.ceil(exact * int(self.high[-1])))",
         replacement="self._first(self.low, math.floor(exact * int(self.high[-1])))",
         tests=("tests/histogram/test_distribution_ends.py::test_a_quantile_is_between_the_ends_of_all_possible_ones",),
@@ -200,7 +200,7 @@ MUTANTS = (
     Mutant(
         name="quantile-without-its-first-interval",
         harm="A quantile may be below the stated edge by one interval.",
-        target="shuffledp.histogram.distribution:Distribution.quantile",
+        target="shuffledp.histogram.ordered_estimate:Distribution.quantile",
         pattern="self._edge(low - 1)",
         replacement="self._edge(low)",
         tests=("tests/histogram/test_distribution_ends.py::test_the_ends_of_a_quantile_between_edges",),

@@ -190,7 +190,7 @@ def test_another_master_while_a_session_runs_is_refused(spark, tmp_path):
 
 
 def test_without_java_one_sentence_says_what_to_do(monkeypatch):
-    from shuffledp.data.spark_session import check_java
+    from shuffledp.data.spark_files import check_java
 
     monkeypatch.setenv("PATH", "/nowhere")
     monkeypatch.delenv("JAVA_HOME", raising=False)

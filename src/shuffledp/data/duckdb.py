@@ -17,7 +17,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shuffledp.data.arrow import ArrowScan, check_schemas
-from shuffledp.data.contributions import (
+from shuffledp.data.engine import (
+    Encode,
     bins_of_people,
     bounded,
     in_rows,
@@ -25,7 +26,6 @@ from shuffledp.data.contributions import (
     select_rows,
     sizes_of,
 )
-from shuffledp.data.engine import Encode
 from shuffledp.data.files import Files, Scratch, is_remote, named
 from shuffledp.data.source import Source
 from shuffledp.data.tables import Scan

@@ -18,14 +18,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shuffledp.data.arrow import check_columns
-from shuffledp.data.contributions import LISTS, bins_of_people, bounded, in_rows, last_value, sizes_of
-from shuffledp.data.engine import Encode
+from shuffledp.data.engine import LISTS, Encode, bins_of_people, bounded, in_rows, last_value, sizes_of
 from shuffledp.data.files import Files
 from shuffledp.data.source import Source, is_spark
-from shuffledp.data.spark_files import read_json_lines, read_parquet, read_separated_text
-from shuffledp.data.spark_session import clear_errors, needs_spark, open_session
+from shuffledp.data.spark_files import (
+    clear_errors,
+    needs_spark,
+    open_session,
+    read_json_lines,
+    read_parquet,
+    read_separated_text,
+)
 from shuffledp.errors import DataError, ParameterError
-from shuffledp.estimators.hashed_values import DecodedTally
+from shuffledp.estimators.supports import DecodedTally
 from shuffledp.histogram.shuffle import MOST_BUCKETS, deal, shuffle
 from shuffledp.histogram.tally import Tally
 from shuffledp.progress import Progress, quiet

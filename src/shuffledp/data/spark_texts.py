@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from shuffledp.data.spark_session import clear_errors, needs_spark
+from shuffledp.data.spark_files import clear_errors, needs_spark
 from shuffledp.protocols.shuffled.hashed import HashedHistogram
 
 _PARENTS_AT_ONCE = 512

@@ -48,8 +48,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shuffledp.estimators.base import first_high
-from shuffledp.estimators.hashed_values import HashedValues
-from shuffledp.estimators.supports import Block, exceeds
+from shuffledp.estimators.supports import Block, HashedValues, exceeds
 from shuffledp.noise import IntegerDistribution
 from shuffledp.noise.binomial import Matches
 from shuffledp.noise.distribution import TAIL

@@ -22,11 +22,9 @@ from shuffledp.formatting import printable, readable, shown
 from shuffledp.histogram.domain import Domain
 from shuffledp.histogram.export import Exports
 from shuffledp.histogram.facts import Cap, Detection, ProtocolFacts
-from shuffledp.histogram.intervals import Intervals, nearest_possible
+from shuffledp.histogram.intervals import Intervals, Passing, Share, nearest_possible
 from shuffledp.histogram.labels import Absent, MoreThan, NotAValue, Places
-from shuffledp.histogram.lookup import Lookup
-from shuffledp.histogram.order import increasing
-from shuffledp.histogram.passing import Passing, Share
+from shuffledp.histogram.order import Lookup, increasing
 from shuffledp.jsonable import label_with_kind, plain
 from shuffledp.validation import whole
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, NamedTuple
 
 from shuffledp.errors import ParameterError, TooFewUsersError
-from shuffledp.estimators.hashed_values import MOST_VALUES
+from shuffledp.estimators.supports import MOST_VALUES
 from shuffledp.formatting import ShortRepr
 from shuffledp.progress import Progress, quiet
 from shuffledp.protocols.catalogue import CATALOGUE, Entry, Model

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from shuffledp.errors import LabelError, ParameterError
-from shuffledp.estimators.hashed_values import DecodedTally
+from shuffledp.estimators.supports import DecodedTally
 from shuffledp.formatting import shown
 from shuffledp.histogram.estimate import Estimate
 from shuffledp.protocols.shuffled.hashed import MOST_LOOKED_UP, HashedHistogram, check_looked_up

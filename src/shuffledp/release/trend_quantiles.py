@@ -13,9 +13,8 @@ from decimal import Decimal
 from enum import StrEnum
 from typing import Any
 
-from shuffledp.histogram.distribution import Quantile
 from shuffledp.histogram.estimate import Estimate
-from shuffledp.histogram.ordered_estimate import OrderedEstimate
+from shuffledp.histogram.ordered_estimate import OrderedEstimate, Quantile
 
 
 class Verdict(StrEnum):

@@ -20,7 +20,7 @@ from shuffledp.collect.task.public_file import decimal_text, moment_in_text
 from shuffledp.collect.task.servers import Place
 from shuffledp.collect.task.task import BETA, SECOND_VERSION, VERSION, Admission, Claim, Named, Task
 from shuffledp.errors import ParameterError
-from shuffledp.estimators.hashed_values import MOST_VALUES
+from shuffledp.estimators.supports import MOST_VALUES
 from shuffledp.progress import Progress, quiet
 from shuffledp.protocols.catalogue import named
 from shuffledp.protocols.ranges import Ranges

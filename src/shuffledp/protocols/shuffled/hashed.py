@@ -25,7 +25,7 @@ from numpy.typing import ArrayLike, NDArray
 from shuffledp.accounting.curve import Curve
 from shuffledp.accounting.hashed_curve import HashedCurve
 from shuffledp.errors import DataError, ParameterError
-from shuffledp.estimators.hashed_values import MOST_VALUES, DecodedTally, HashedValues
+from shuffledp.estimators.supports import MOST_VALUES, DecodedTally, HashedValues
 from shuffledp.formatting import readable
 from shuffledp.histogram.domain import Domain
 from shuffledp.histogram.estimate import Estimate
