@@ -55,9 +55,9 @@ _SETS_AT_ONCE = 1 << 16
 
 
 class Sets(NamedTuple):
-    """A query for the list that each person holds, of bins, if `encode` made them, or values, and its `size`.
+    """A query for the list of bins, if `encode` made them, or values that each person holds, and its `size`.
 
-    The size counts the marker of people who have more values than count, which is not in the list.
+    The size counts the marker of people who have more values than count.
     """
 
     query: str
@@ -65,10 +65,7 @@ class Sets(NamedTuple):
 
 
 class InProcess:
-    """Counts a source with DuckDB; makes, shuffles and tallies messages batch by batch with numpy.
-
-    A simulation passes `rng`, which chooses a row, or some values, of each person.
-    """
+    """Counts a source with DuckDB; makes and tallies messages batch by batch with numpy. `rng` is for simulations."""
 
     def __init__(self, source: Source, *, progress: Progress = quiet, rng: np.random.Generator | None = None) -> None:
         try:
@@ -179,10 +176,7 @@ class InProcess:
             yield batch.column(0), _numbers(batch.column(1)), _numbers(batch.column(2))
 
     def tally(self, protocol: MessageProtocol, encode: Encode) -> Tally:
-        """Make, shuffle and count messages, batch by batch, on all cores.
-
-        Only the sum of the tallies of all batches is returned, which is the tally of all messages in any order.
-        """
+        """Make, shuffle and count messages on all cores: the tally of all is the sum over batches."""
         at_once = max(1, min(_ROWS_AT_ONCE, int(_MESSAGES_AT_ONCE / protocol.messages_per_user.expected)))
         nobody = np.empty((0, 1) if self._source.in_sets else 0, dtype=np.int64)
         total, done = decoded(protocol, protocol.tally(protocol.randomize(nobody))), 0
@@ -214,7 +208,7 @@ class InProcess:
         self._scratch.close()
 
     def _bins(self, encode: Encode, at_once: int, *, marker: int) -> Iterator[NDArray[np.int64]]:
-        """Everybody's bin, or row of bins, in batches of at most this number of people."""
+        """Bins, or rows of them, in batches of at most this number of people."""
         for bins in self._rows_of_bins(encode, marker) if self._source.in_sets else self._one_bin_each(encode):
             for start in range(0, len(bins), at_once):
                 yield bins[start : start + at_once]
@@ -231,14 +225,13 @@ class InProcess:
             yield in_rows(batch, None if sets.encode is not None else encode, marker=marker)
 
     def _count_sets(self) -> str:
-        """A query for the number of people, with or without values."""
         if self._sets is not None:
             return f"SELECT count(*) FROM ({self._sets.query})"
         person = "*" if self._source.user is None else "DISTINCT person"
         return f"SELECT count({person}) FROM ({self._rows})"
 
     def _hold(self, encode: Encode | None) -> Sets:
-        """What each person holds; the choice is cached."""
+        """What each person holds; the random choice is cached."""
         if self._source.user is None:  # a row is a person, who holds its value or nothing: in any bin at most once
             held = "CASE WHEN kept THEN [value] ELSE [] END AS held, kept::INTEGER AS size"
             self._sets = Sets(f"SELECT {held} FROM ({self._rows})", None)
@@ -258,7 +251,6 @@ class InProcess:
         return self._sets
 
     def _bound(self, encode: Encode | None) -> None:
-        """A table of at most the allowed number of values, or bins, of each person."""
         import pyarrow
 
         rng, most = generator(self._rng), self._source.values_per_person
@@ -276,13 +268,11 @@ class InProcess:
     # reading ------------------------------------------------------------------------------------------------------
 
     def _select(self) -> str:
-        """A query for the values of all rows, their person, and with sets whether they count."""
         query = self._table()
         types = {name: kind for name, kind, *_ in self._run(f"DESCRIBE {query}")}
         return select_rows(query, self._source, fields=self._fields, user=self._user, types=types)
 
     def _one_row_each(self) -> str:
-        """A query for one value of each person; with sets, for all values."""
         if self._source.in_sets or self._source.user is None:
             return self._all_rows
         self._choose_rows(self._all_rows)
@@ -310,7 +300,6 @@ class InProcess:
         self._connection.remove_function("random_word")
 
     def _table(self) -> str:
-        """A query for the needed columns, or the whole table."""
         data, needed = self._source.data, self._source.needed
         if not isinstance(data, Files):
             self._scan, self._fields, self._user = data.scan, data.fields, data.user
@@ -333,7 +322,7 @@ class InProcess:
         return values_of_lines(needed) if data.format == "json" else "SELECT * FROM scanned"
 
     def _check_keys(self, files: Files) -> None:
-        """Refuse a file without the column in any line; stop at the first line that has it."""
+        """Refuse a file without the column in any line."""
         for path in files.paths:
             self._scan = TextScan(replace(files, paths=(path,)), [])
             for name in self._source.needed:
@@ -342,7 +331,7 @@ class InProcess:
                     raise DataError(f"there is no column {name!r} in any line of {named(path)}")
 
     def _refuse_wrong_line(self, files: Files) -> None:
-        """Refuse the first line of JSON files that is no object or has a nested value, if there is one."""
+        """Refuse the first line of JSON files that is no object or has a nested value."""
         for path in files.paths:
             self._scan = TextScan(replace(files, paths=(path,)), [])
             for number, reason in self._run(wrong_line(self._source.needed)):
@@ -351,7 +340,7 @@ class InProcess:
     # running ------------------------------------------------------------------------------------------------------
 
     def _run(self, query: str, what: str = "") -> Any:
-        """The rows of a query, which runs in another thread; this one reports progress and handles interrupts."""
+        """Run a query in another thread; this one reports progress and handles interrupts."""
         outcome: list[Any] = []
         finished = threading.Event()  # a thread's own join() may return too early after an interrupt
 
@@ -380,11 +369,9 @@ class InProcess:
         return outcome[0]
 
     def _done(self) -> float:
-        """The share of the query that is done, if known."""
         return self._scan.done if isinstance(self._scan, TextScan) else self._connection.query_progress() / 100
 
     def _stream(self, query: str, at_once: int = _ROWS_AT_ONCE) -> Iterator[Any]:
-        """The Arrow batches of a query's result."""
         with self._clear_errors(), self._reader(query, at_once) as reader:
             yield from reader
 
@@ -432,12 +419,12 @@ def _bins(entries: Any, encode: Encode | None) -> Any:
 
 
 def _numbers(column: Any) -> NDArray[np.int64]:
-    """Return integers, none of them null, as an array; `to_numpy` would import pandas, which takes half a second."""
+    """`to_numpy` would import pandas, which takes half a second."""
     return np.from_dlpack(column).astype(np.int64, copy=False)
 
 
 def _replacing(encode: Encode, refusals: list[DataError]) -> Callable[[Any], Any]:
-    """A function of DuckDB from values to bins, which keeps the error for a refused value: DuckDB would replace it."""
+    """A function for DuckDB that keeps the error for a refused value, which DuckDB would replace."""
     import pyarrow
 
     def bins(values: Any) -> Any:

@@ -37,12 +37,12 @@ class Engine(Protocol):
 
     @property
     def label_type(self) -> Any:
-        """The Arrow type of the values; a struct type for several columns."""
+        """The Arrow type of the values; a struct for several columns."""
 
     def replace_by_bins(self, encoders: Mapping[int, Encode]) -> None:
-        """Replace the values of some of several columns, by their places, by bins, before anything is counted.
+        """Replace the values of some of several columns, by their places, before anything is counted.
 
-        Everything else then counts values of which a field is a bin: two values of a person in one bin count once.
+        Two values of a person in one bin then count once.
         """
 
     def people(self) -> int:
@@ -58,20 +58,20 @@ class Engine(Protocol):
     def holdings(self, encode: Encode | None = None) -> dict[int, int]:
         """Return how many people hold 0, 1, ... values, or bins; zeros may be left out.
 
-        If the source counts people who have more values than count, the marker is one more.
+        The marker of people who have more values than count, if it is counted, is one more.
         """
 
     def uncapped(self, encode: Encode | None = None) -> Iterator[tuple[Any, NDArray[np.int64], NDArray[np.int64]]]:
         """Return the true histogram, and beside it the number of people who have each value, without the cap.
 
-        The source must have users. With `encode`, bins instead of values; both counts of a bin add up.
+        The source must have users. With `encode`, bins instead of values.
         """
 
     def tally(self, protocol: MessageProtocol, encode: Encode) -> Tally:
         """Make, shuffle and count the messages of all people; with sets, a row of bins is a person."""
 
     def close(self) -> None:
-        """Free memory, temporary files and a Spark session that the engine started."""
+        """Free memory, temporary files and a Spark session that was started here."""
 
 
 def open_engine(source: Source, *, progress: Progress = quiet, rng: np.random.Generator | None = None) -> Engine:
@@ -100,8 +100,8 @@ def select_rows(
 ) -> str:
     """Return a query for the `value` of every row of another query, and its `person` if there is a column of users.
 
-    `fields` are the columns of the values in that query, in the order of the source's names. With `drop_missing`, rows
-    without a value are left out. With sets every row is there, and `kept` says whether it counts.
+    `fields` are the columns of the values in that query. With `drop_missing`, rows without a value are left out. With
+    sets every row is there, and `kept` says whether it counts.
     """
     values = [_value(name, field, types[field]) for name, field in zip(source.names, fields, strict=True)]
     crossed = ", ".join(f"'{at}': {value}" for at, value in enumerate(values))
@@ -117,7 +117,6 @@ def select_rows(
 
 
 def _value(name: str, field: str, kind: str) -> str:
-    """The values of a column; values that are counted together are equal."""
     if kind.endswith("]"):
         raise DataError(LISTS.format(name=name))
     if _UNSUPPORTED.search(kind):
@@ -130,14 +129,14 @@ def _value(name: str, field: str, kind: str) -> str:
 
 
 def _number(value: str, kind: str) -> str:
-    """A value; for floats, -0.0 becomes 0.0 and NaN is missing."""
+    """For floats, -0.0 becomes 0.0 and NaN is missing."""
     return f"CASE WHEN NOT isnan({value}) THEN {value} + 0.0::{kind} END" if kind in ("FLOAT", "DOUBLE") else value
 
 
 class Bounded(NamedTuple):
     """The sets of some people: lists of the values, or bins, that count, and the number of different ones they have.
 
-    The number does not depend on the choice: it is also that of people who have more values than count.
+    The number does not depend on the choice.
     """
 
     lists: Any
@@ -182,7 +181,7 @@ def sizes_of(lists: Any) -> NDArray[np.int64]:
 def in_rows(held: Any, encode: Encode | None, *, marker: int) -> NDArray[np.int64]:
     """Return a row of bins for each person of an Arrow batch of sets and sizes, filled up with NONE.
 
-    `encode` maps values to bins, if they are not bins yet. A size above that of the set stands for the bin `marker`.
+    Without `encode`, entries are bins already. A size above that of the set stands for the bin `marker`.
     """
     lists, entries = held.column(0), held.column(0).flatten()
     listed = sizes_of(lists)
@@ -193,7 +192,7 @@ def in_rows(held: Any, encode: Encode | None, *, marker: int) -> NDArray[np.int6
 
 
 def last_value(protocol: HistogramProtocol) -> int:
-    """Return the last bin before the padding bins: that of the marker, if people who have more values are counted."""
+    """Return the last bin before the padding bins: that of the marker, if it is counted."""
     return protocol.bins - protocol.padding_bins - 1
 
 

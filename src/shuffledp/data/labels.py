@@ -1,7 +1,4 @@
-"""From the entries of Arrow arrays to labels: how entries of a type are read, and where labels are found.
-
-`Kind` is for one column; `CrossKind` for several, whose rows are structs and whose labels are tuples.
-"""
+"""From the entries of Arrow arrays to labels: how entries of a type are read, and where labels are found."""
 
 from __future__ import annotations
 
@@ -27,8 +24,8 @@ class Kind:
     """How the entries of one column are read.
 
     `type` is the Arrow type of the entries, None where each entry is the key of a label of any kind. Dates and times
-    may be stored as whole numbers, since Arrow has years that Python and DuckDB lack. `declared` says that the type is
-    part of the data's schema and cannot come from people's values.
+    may be stored as whole numbers, since Arrow has years that Python and DuckDB lack. `declared` says that the type
+    cannot come from people's values.
     """
 
     type: Any = None
@@ -141,7 +138,7 @@ class Finder:
             self._listed = pyarrow.array(list(self._numbers), kind.type or pyarrow.string())
 
     def __call__(self, entries: Any) -> NDArray[np.int64]:
-        """Return the number of every entry's label; -1 for unknown labels."""
+        """Return the number of every entry's label; -1 for unknown ones."""
         import pyarrow.compute as compute
 
         if self._listed is None:
@@ -176,7 +173,7 @@ def _ticks(entries: Any) -> list[int | None]:
 
 @dataclass(frozen=True)
 class BinKind:
-    """How the bins of a column are read whose values were replaced by them: as their labels."""
+    """How the bins of a column are read whose values were replaced by them."""
 
     domain: Domain
 
@@ -188,12 +185,12 @@ class BinKind:
 
 @dataclass(frozen=True)
 class CrossKind:
-    """How the entries of several columns are read, each by itself."""
+    """How the entries of several columns, which are structs, are read as tuples."""
 
     kinds: tuple[Kind | BinKind, ...]
 
     def labels(self, entries: Any) -> list[tuple[Any, ...]]:
-        """Return the tuple of labels of every struct of an Arrow array."""
+        """Return the labels of every struct of an Arrow array."""
         columns = (kind.labels(column) for kind, column in zip(self.kinds, entries.flatten(), strict=True))
         return list(zip(*columns, strict=True))
 
@@ -205,7 +202,7 @@ class CrossFinder:
         self._kind, self._numbers = kind, {tuple(map(key, row)): at for row, at in known}
 
     def __call__(self, entries: Any) -> NDArray[np.int64]:
-        """Return the number of every entry's tuple; -1 for unknown tuples."""
+        """Return the number of every entry's tuple; -1 for unknown ones."""
         found = (self._numbers.get(tuple(map(key, row)), -1) for row in self._kind.labels(entries))
         return np.fromiter(found, dtype=np.int64, count=len(entries))
 
@@ -218,9 +215,8 @@ def finder(kind: Kind | CrossKind, known: Iterable[tuple[Any, int]]) -> Finder |
 def check_countable(label_type: Any, *, listed: bool, name: str | None = None) -> None:
     """Refuse a column of continuous values without a list of intervals, periods or values.
 
-    `label_type` is the type of the column, or the Kind of its entries; of several columns, a struct type. The type
-    alone decides, before anything is counted; a type that may come from people's values decides nothing. `name` is the
-    column's, for the error.
+    `label_type` is the type of the column, or the Kind of its entries; of several columns, a struct type. It alone
+    decides, before anything is counted; a type that may come from people's values decides nothing.
     """
     from pyarrow import types
 

@@ -108,11 +108,7 @@ _EXACT = 2**53
 
 
 class NumberBins:
-    """Numbers in the intervals between edges, and a bin for missing ones if `missing`.
-
-    `label_type` is the type of the column, or the Kind of its entries. The bin of a value depends on that value and on
-    the edges alone.
-    """
+    """Numbers in the intervals between edges, and a bin for missing ones if `missing`."""
 
     def __init__(self, edges: Edges, *, label_type: Any, missing: bool) -> None:
         self._kind = label_type if isinstance(label_type, Kind) else Kind(label_type)
@@ -139,7 +135,6 @@ class NumberBins:
         )
 
     def _intervals(self, values: Any) -> NDArray[np.int64]:
-        """The number of each value's interval; MISSING where there is none."""
         from pyarrow import types
 
         kind = self._kind.type
@@ -157,14 +152,14 @@ class NumberBins:
         return np.full(len(values), MISSING)  # in data without a type, other values can be numbers
 
     def _units(self, places: int) -> list[int]:
-        """The edges as whole numbers of units of 10^-places, rounded up."""
+        """The edges in units of 10^-places, rounded up."""
         if places not in self._thresholds:
             self._thresholds[places] = [scaled(edge, places) for edge in self._edges.edges]
         found: list[int] = self._thresholds[places]
         return found
 
     def _of_floats(self, values: Any, width: np.dtype[Any]) -> NDArray[np.int64]:
-        """Floats of any width; 16-bit floats are converted to 32 bits, which is exact."""
+        """16-bit floats are converted to 32 bits, which is exact."""
         if width not in self._thresholds:
             self._thresholds[width] = np.array([_smallest(edge, width.type) for edge in self._edges.edges], width)
         numbers, missing = filled(values)
@@ -173,7 +168,7 @@ class NumberBins:
         return with_missing(with_missing(found, np.isnan(numbers)), missing)
 
     def _of_decimals(self, values: Any) -> NDArray[np.int64]:
-        """Decimal numbers in units of their last place: most fit 64 bits, the others are compared one by one."""
+        """Most decimal numbers fit 64 bits in units of their last place; others are compared one by one."""
         import pyarrow
         import pyarrow.compute as compute
 
@@ -232,7 +227,6 @@ def _can_hold_numbers(kind: Any) -> bool:
 
 
 def _number_of_key(key: str) -> Decimal | int | None:
-    """The number of the label with this key, in data without a type."""
     known = from_key(key)
     if isinstance(known, str):
         return read_number(known)
@@ -275,11 +269,7 @@ _SHORTER = (
 
 
 class DateBins:
-    """Dates and timestamps in periods, and a bin for missing ones if `missing`.
-
-    `label_type` is the type of the column, or the Kind of its entries. The bin of a value depends on that value and on
-    the periods alone.
-    """
+    """Dates and timestamps in periods, and a bin for missing ones if `missing`."""
 
     def __init__(self, periods: Periods, *, label_type: Any, missing: bool) -> None:
         self._kind = label_type if isinstance(label_type, Kind) else Kind(label_type)
@@ -303,7 +293,6 @@ class DateBins:
         )
 
     def _intervals(self, values: Any) -> NDArray[np.int64]:
-        """The number of each value's period; MISSING where there is none."""
         from pyarrow import types
 
         kind = self._kind.type
@@ -322,7 +311,6 @@ class DateBins:
         return np.full(len(values), MISSING)  # in data without a type, other values can be dates
 
     def _of_ticks(self, values: Any, thresholds: list[int]) -> NDArray[np.int64]:
-        """Dates or timestamps, which may be stored as whole numbers."""
         from pyarrow import types
 
         numbers, missing = filled(values if types.is_integer(values.type) else as_ticks(values))
@@ -347,7 +335,6 @@ class DateBins:
         return self._of_text(pyarrow.array(texts, pyarrow.large_string()).take(coded.indices))
 
     def _minute_of_key(self, key: str) -> int | None:
-        """The minute of the label with this key, in data without a type."""
         known = from_key(key)
         if isinstance(known, int) and not isinstance(known, bool) and self._periods.date_format is not None:
             known = str(known) if known.bit_length() <= _LONGEST_DATE else None
@@ -370,7 +357,6 @@ class DateBins:
 
 
 def _check_type(kind: Any, periods: Periods) -> None:
-    """Refuse a column that holds neither dates nor text."""
     from pyarrow import types
 
     if kind is not None and types.is_date(kind) and periods.by == "hour":

@@ -2,7 +2,7 @@
 
 The driver draws one secret for a run, and each task derives its own AES key from that secret and its partition. Spark
 may run a task twice, when an executor is lost or slow: both runs make the same messages, so noise is never sampled
-twice for the same data, whichever parts of either run Spark uses. Executors need shuffledp installed.
+twice for the same data. Executors need shuffledp installed.
 """
 
 from __future__ import annotations
@@ -197,14 +197,13 @@ class Spark:
         return DecodedTally(values.symbols, values.counts, messages=number)
 
     def close(self) -> None:
-        """Stop the Spark session if this engine started it."""
+        """Stop the Spark session if it was started here."""
         if self._started:
             self._session.stop()
 
     # reading ------------------------------------------------------------------------------------------------------
 
     def _table(self) -> Any:
-        """The whole table: a DataFrame as it is, or files."""
         files = self._source.data
         if not isinstance(files, Files):
             if not is_spark(files):
@@ -224,7 +223,7 @@ class Spark:
         return read_separated_text(self._session, files, self._source.needed)
 
     def _rows(self, table: Any) -> Any:
-        """[value, person: one row for each row]; with sets also whether it counts."""
+        """[value, person: one row for each row]; with sets also whether it is kept."""
         from pyspark.sql import functions
 
         source = self._source
@@ -241,7 +240,6 @@ class Spark:
         return (table.filter(present) if source.drop_missing else table).select(*selected)
 
     def _one_row_each(self, values: Any) -> Any:
-        """One value for each person."""
         from pyspark.sql import functions
         from pyspark.sql.types import LongType, StructField, StructType
 
@@ -266,7 +264,6 @@ class Spark:
     # counting -----------------------------------------------------------------------------------------------------
 
     def _count(self, encode: Encode | None) -> _Counted:
-        """The true histogram and the sizes of sets, from one run."""
         if self._counted is None or (self._counted.encode is not encode and self._in_chosen_sets):
             self._progress("counting values", 0.0)
             with clear_errors():
@@ -312,7 +309,7 @@ class Spark:
         return held if self._in_chosen_sets else held.sortWithinPartitions("held")
 
     def _held(self, encode: Encode | None) -> Any:
-        """[held, size: a list of values, or bins, for each person, and its size, with the marker of who has more]."""
+        """[held, size: the list of values, or bins, of each person, and its size with the marker]."""
         from pyspark.sql import functions
         from pyspark.sql.types import ArrayType, IntegerType, LongType, StructField, StructType
 
@@ -353,7 +350,6 @@ class Spark:
 
 
 def _with_bins(rows: Any, encoders: Mapping[int, Encode]) -> Any:
-    """Rows whose structs of values have bins in some fields."""
     from pyspark.sql.types import LongType, StructField, StructType
 
     at_values = rows.columns.index("value")
@@ -405,7 +401,6 @@ def _batch(**columns: Any) -> Any:
 
 
 def _value(table: Any, name: str) -> Any:
-    """The values of a column; values that are counted together are equal."""
     kind = table.schema[name].dataType.typeName()
     if kind == "array":
         raise DataError(LISTS.format(name=name))
@@ -417,7 +412,7 @@ def _value(table: Any, name: str) -> Any:
 
 
 def _number(table: Any, name: str) -> Any:
-    """A column; for floats, -0.0 becomes 0.0 and NaN is missing."""
+    """For floats, -0.0 becomes 0.0 and NaN is missing."""
     from pyspark.sql import functions
 
     kind, value = table.schema[name].dataType.typeName(), _spelled(table, name)

@@ -166,23 +166,22 @@ def read_json_lines(session: Any, files: Files, needed: Sequence[str]) -> Any:
 
 
 def _reader(session: Any) -> Any:
-    """A reader of files; names of folders such as day=1 are no columns, since their types would be guessed."""
+    """Names of folders such as day=1 are no columns, since their types would be guessed."""
     return session.read.option("recursiveFileLookup", True)
 
 
 def _escaped(path: str) -> str:
-    """A path without patterns: Spark takes characters such as * in a name for one."""
+    """Spark takes characters such as * in a name for a pattern."""
     return re.sub(r"([][*?{}\\])", r"\\\1", path)
 
 
 def _listed(session: Any, files: Files) -> list[str]:
-    """The files that patterns on other file systems stand for; their content is not read."""
+    """The files of patterns on other file systems; their content is not read."""
     found = _reader(session).format("binaryFile").load(_patterns(files)).select("path")
     return sorted(row.path for row in found.collect())
 
 
 def _patterns(files: Files) -> list[str]:
-    """The paths for Spark: on other file systems a name may be a pattern."""
     return [path if is_remote(path) else _escaped(path) for path in files.paths]
 
 
@@ -204,7 +203,7 @@ def _mapped(lines: Any, parse: Callable[[Iterator[Any]], Iterator[Any]], needed:
 
 
 def _check_encoding(files: Files) -> None:
-    """Refuse other encodings than UTF-8 and single bytes, since lines are split before they are decoded."""
+    """Lines are split before they are decoded."""
     high = bytes(range(128, 256)).decode(files.encoding, "replace")
     if files.encoding != "utf-8" and (len(high) != len(range(128, 256)) or "\n".encode(files.encoding) != NEWLINE):
         raise DataError(
@@ -221,7 +220,6 @@ def _refuse(files: Files, reason: str) -> NoReturn:
 
 
 def _decoded(files: Files, lines: list[bytes]) -> bytes:
-    """Lines in UTF-8, each with its line break."""
     text = b"".join(line + NEWLINE for line in lines)
     try:
         return text if files.encoding == "utf-8" else text.decode(files.encoding).encode()

@@ -1,8 +1,8 @@
 """Tables and arrays in memory, as an Arrow source for DuckDB.
 
 Only the needed columns are touched, and each value is read by itself. A condition compares columns with a declared type
-as what they are. In other data the type can come from people's values, where one person's value would turn everybody's
-whole numbers into fractions, or text: there, each value is compared as its own text, as in a CSV file.
+as what they are. In other data one person's value could turn everybody's whole numbers into fractions, or text: there,
+each value is compared as its own text, as in a CSV file.
 """
 
 from __future__ import annotations
@@ -45,7 +45,6 @@ Scan = Callable[[], Any]
 """Returns an Arrow table, dataset or stream; called each time the data is read."""
 
 _ROWS_AT_ONCE = 1 << 18
-"""Rows of a Counter that are written out at a time."""
 
 _WIDER_THAN_64_BITS = ("HUGEINT", "UHUGEINT", "BIGNUM")
 
@@ -55,9 +54,9 @@ class Memory:
     """Data in memory whose needed columns can be scanned.
 
     `names` are the columns with the values. In the scan they are called `fields`, and the column of users `user`; the
-    columns of a condition keep their names. `kinds` say how the values of each column are read; None means by the type
-    that DuckDB gives them, and then `declared` says whether that type is declared. `continuous` has the dtypes of those
-    columns whose dtype is one of floats or timestamps, and None for the others.
+    columns of a condition keep their names. `kinds` say how values are read; None means by the type that DuckDB gives
+    them, and then `declared` says whether that type is declared. `continuous` has the dtypes of columns of floats or
+    timestamps.
     """
 
     scan: Scan
@@ -74,7 +73,7 @@ def read_memory(
 ) -> Memory:
     """Open a table, rows, counts or a flat array of values; a table of one column needs no name of it.
 
-    `column` can be a list of several; `compared` are the columns of a condition.
+    `compared` are the columns of a condition.
     """
     if isinstance(data, Iterator) and not hasattr(data, "schema"):
         data = list(data)
@@ -150,7 +149,6 @@ def _are_counts(values: Any) -> bool:
 
 
 def _name_of(values: Any) -> str:
-    """The name of a flat array: a series of pandas or polars may have one."""
     name = getattr(values, "name", None)
     return name if isinstance(name, str) and name else "value"
 
@@ -169,7 +167,7 @@ class _Table:
     def find(self, wanted: Hashable | None, what: str) -> Any:
         """Return the name of a column as the table has it; text also finds a name that is not text, such as 0.
 
-        That is not so for the keys of rows, where one person's row could decide which key is meant.
+        Not so for the keys of rows, where one person's row could decide which key is meant.
         """
         if wanted is None:
             if len(self.names) != 1 or not self.listed:
@@ -189,7 +187,7 @@ class _Table:
         return found[0]
 
     def read(self, needed: _Needed) -> Memory:
-        """Read the needed columns, under the names of their fields."""
+        """Read the needed columns."""
         return _memory(needed, {name: store(self.take(old)) for name, old in needed.old.items()})
 
 
@@ -198,7 +196,7 @@ class _Query(_Table):
     """A query whose rows can come in another order in each run: `take` runs it once, for all columns."""
 
     def read(self, needed: _Needed) -> Memory:
-        """Read the needed columns, under the names of their fields."""
+        """Read the needed columns."""
         table = self.take(list(dict.fromkeys(needed.old.values())))
         return _memory(needed, {name: store(table[old]) for name, old in needed.old.items()})
 
@@ -214,7 +212,7 @@ class _Stream(_Table):
     keyed: frozenset[str] = frozenset()
 
     def read(self, needed: _Needed) -> Memory:
-        """Read the needed columns, under the names of their fields."""
+        """Read the needed columns."""
         pa, wanted = arrow(), list(dict.fromkeys(needed.old.values()))
         types = {old: self.schema.field(old).type for old in wanted}
         kinds = {old: Kind() if old in self.keyed else converted(kind)[0] for old, kind in types.items()}
@@ -272,7 +270,6 @@ def _table(data: Any) -> _Table | None:
 
 
 def _columns(data: Mapping[Any, Any]) -> _Table:
-    """A dictionary from the name of a column to its values."""
     if any(isinstance(values, str | bytes) or not hasattr(values, "__iter__") for values in data.values()):
         raise DataError(
             "a dictionary must have the values of a column under each name; use a Counter for the number of people of "
@@ -314,7 +311,7 @@ def _memory(needed: _Needed, columns: dict[str, Stored]) -> Memory:
 
 
 def _without_nan(entries: Any) -> Any:
-    """The users, with NaN as a missing user."""
+    """A user that is NaN is missing."""
     pa = arrow()
     if not pa.types.is_floating(entries.type):
         return entries
@@ -324,7 +321,7 @@ def _without_nan(entries: Any) -> Any:
 
 
 def _people_per_value(counts: Counter[Any], name: str) -> Memory:
-    """A Counter has the number of people of each value; they are written out as rows, in batches."""
+    """Write the people of a Counter out as rows, in batches."""
     pa, people = arrow(), list(counts.values())
     if not all(isinstance(number, int | np.integer) and number >= 0 for number in people):
         raise DataError("a Counter must have a number of people for each value: a whole number, at least 0")

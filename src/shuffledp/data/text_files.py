@@ -72,7 +72,7 @@ class TextScan:
             raise
 
     def _tasks(self) -> Iterator[Callable[[], list[Any]]]:
-        """A task for every block of every file, which parses it."""
+        """Tasks that each parse a block."""
         files = self._files
         for at, path in enumerate(files.paths):
             try:
@@ -153,7 +153,7 @@ def _lines(path: str, format: str, block: Block) -> list[Any]:
 
 
 def _in_order(tasks: Iterator[Callable[[], list[Any]]]) -> Iterator[list[Any]]:
-    """The results of tasks that run on all cores, in their order; few are in flight at a time."""
+    """Results of tasks that run on all cores, in their order; few are in flight at a time."""
     cores = os.cpu_count() or 1
     pool = ThreadPoolExecutor(cores)
     waiting: deque[Future[list[Any]]] = deque()

@@ -1,8 +1,8 @@
 """Domains of possible values: the mapping between labels and bins, also for universes too large to list.
 
 A listed or a range domain numbers its labels 0 .. size - 1, and protocols work on those numbers. An implicit domain
-(all strings up to some length, all permutations) is too large for that, and does not need it: its labels are their
-own bins, in one spelling for all that are equal.
+(all strings up to some length, all permutations) is too large for that: its labels are their own bins, in one spelling
+for all that are equal.
 """
 
 from __future__ import annotations
@@ -248,7 +248,6 @@ class _WithPeople(Domain):
 
 
 def _listed(values: Any) -> list[Any]:
-    """Values as a list of plain Python objects."""
     if isinstance(values, str | bytes) or not isinstance(values, Iterable):
         raise DataError(f"many values are needed, in a list or an array; got a single {type(values).__name__}")
     if isinstance(values, np.ndarray) and values.dtype.kind not in "Mm":

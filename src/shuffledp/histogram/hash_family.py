@@ -5,22 +5,20 @@ the modulus q. A seed stands for one coefficient for each digit, and the bucket 
 
     h(value) = (sum of coefficient * digit) mod q.
 
-If every vector of coefficients is a seed, two different values share a bucket with probability exactly 1 / q over the
-seeds: a linear form that is not 0 takes every value equally often. Where this would take too many seeds, a seed is
-expanded to pseudorandom coefficients. The probability is then 1 / q up to the quality of that expansion.
+If every vector of coefficients is a seed, two different values share a bucket with probability exactly 1 / q: a linear
+form that is not 0 takes every value equally often. Where this would take too many seeds, a seed is expanded to
+pseudorandom coefficients, and the probability is 1 / q up to their quality.
 
 A message is a seed and a bucket. For a parent and a message with a first coefficient other than 0 exactly one piece, of
 q possible ones, is consistent with the message:
 
     piece = (bucket - sum over the parent's digits) / first coefficient mod q.
 
-Finding it for many messages and parents is one product of matrices modulo q.
-
-`Remainders` are fixed-point fractions whose overflow is the modulo: a remainder r of q is held as the machine word
-r 2^b / q, rounded, of b = 32 or 64 bits. Products with small whole numbers and sums of such words wrap around at 2^b,
-which stands for q, so no division is needed. Each of D digits below q adds an error of at most q / 2, and one half of
-2^b / q is added beforehand: with D q^2 + 2 q < 2^b every word stays inside the interval of its remainder, and the
-result is exact.
+Finding it for many messages and parents is one product of matrices modulo q. `Remainders` hold a remainder r of q as
+the machine word r 2^b / q, rounded, of b = 32 or 64 bits. Products with small whole numbers and sums of such words wrap
+around at 2^b, which stands for q, so no division is needed. Each of D digits below q adds an error of at most q / 2,
+and one half of 2^b / q is added beforehand: with D q^2 + 2 q < 2^b every word stays inside the interval of its
+remainder, and the result is exact.
 """
 
 from __future__ import annotations
@@ -48,7 +46,7 @@ _SPARSE = 4
 class Remainders:
     """The remainders (row . column + shift) mod `modulus` for columns of coefficients, and any rows of digits.
 
-    `coefficients` has one row of D numbers below the modulus for each column, `shift` one number.
+    `coefficients` has a row of D numbers below the modulus for each column, `shift` one number.
     """
 
     def __init__(self, coefficients: NDArray[np.int64], shift: NDArray[np.int64], *, modulus: int) -> None:
@@ -65,7 +63,7 @@ class Remainders:
         return (numbers.astype(np.uint64) * np.uint64(whole) + small.astype(np.uint64)).astype(self._type)
 
     def count_below(self, rows: NDArray[np.int64], limit: int) -> NDArray[np.int64]:
-        """How often each remainder below a limit occurs among all columns, as one row for each row of digits."""
+        """How often each remainder below a limit occurs among all columns, one row for each row of digits."""
         found = np.zeros((rows.shape[0], limit), dtype=np.int64)
         for first in range(0, rows.shape[0], _ROWS_AT_ONCE):
             block = rows[first : first + _ROWS_AT_ONCE]
@@ -101,7 +99,7 @@ class Remainders:
         return np.asarray(remainders[words < self._above(limit)])
 
     def _sums(self, rows: NDArray[np.int64]) -> Iterator[NDArray[Any]]:
-        """The words of all columns part by part, with one row for each row of digits; each part is overwritten."""
+        """The words of all columns part by part, one row for each row of digits; each part is overwritten."""
         digits, size = rows.astype(self._type)[:, :, np.newaxis], self._shift.size
         width = min(size, _COLUMNS_AT_ONCE)
         whole, product = (np.empty((rows.shape[0], width), dtype=self._type) for _ in range(2))
@@ -176,7 +174,7 @@ class HashFamily:
 
     @classmethod
     def of(cls, *, modulus: int, values: int, pieces: int | None = None, levels: int = 1) -> HashFamily:
-        """Return the family with all coefficients as seeds, if messages of all levels fit into a machine integer."""
+        """Return the family with all coefficients as seeds, if messages of all levels fit a machine integer."""
         pieces = modulus if pieces is None else pieces
         every = modulus ** (1 + _length(_parents(values, pieces) - 1, modulus))
         fits = levels * every * modulus <= MOST_MESSAGES
@@ -223,17 +221,16 @@ class HashFamily:
     def supports(
         self, messages: NDArray[np.int64], parents: NDArray[np.int64], *, threads: int = 1
     ) -> NDArray[np.int64]:
-        """The number of messages consistent with every piece of every parent, as one row for each parent."""
+        """The number of messages consistent with every piece of every parent, one row for each parent."""
         digits = self._parent_digits(parents)
         return _added(lambda part: self._supports(part, digits), messages, threads)
 
     def count(self, messages: NDArray[np.int64], values: NDArray[np.int64], *, threads: int = 1) -> NDArray[np.int64]:
-        """The number of messages consistent with each of a few values, wherever they are in the domain."""
+        """The number of messages consistent with each of a few values."""
         digits = self.digits_of(values)
         return _added(lambda part: self._count(part, digits), messages, threads)
 
     def _supports(self, messages: NDArray[np.int64], parents: NDArray[np.int64]) -> NDArray[np.int64]:
-        """The supports of the pieces of parents with these digits."""
         modulus = self.modulus
         seeds, buckets = np.divmod(messages, modulus)
         coefficients = self.coefficients(seeds)
@@ -249,7 +246,6 @@ class HashFamily:
         return found
 
     def _count(self, messages: NDArray[np.int64], values: NDArray[np.int64]) -> NDArray[np.int64]:
-        """The number of messages consistent with values of these digits."""
         seeds, buckets = np.divmod(messages, self.modulus)
         return Remainders(self.coefficients(seeds), -buckets % self.modulus, modulus=self.modulus).count_zeros(values)
 
@@ -257,7 +253,6 @@ class HashFamily:
         return _digits(parents, self.modulus, self.digits - 1)
 
     def _inverses(self, numbers: NDArray[np.int64]) -> NDArray[np.int64]:
-        """The inverses of numbers other than 0 modulo the prime."""
         if numbers.size > self.modulus:
             return self._inverse_table[numbers]
         return _power(numbers, self.modulus - 2, self.modulus)
@@ -292,7 +287,7 @@ def next_prime(number: int) -> int:
 def _added(
     count: Callable[[NDArray[np.int64]], NDArray[np.int64]], messages: NDArray[np.int64], threads: int
 ) -> NDArray[np.int64]:
-    """The sum of the counts of parts of the messages, in threads: numpy releases the interpreter's lock."""
+    """Counts of parts of the messages are made in threads: numpy releases the interpreter's lock."""
     number = max(1, math.ceil(messages.size / _MESSAGES_AT_ONCE), min(threads, messages.size // _FEWEST_MESSAGES))
     parts = np.array_split(messages, number)
     if threads == 1:
@@ -302,7 +297,7 @@ def _added(
 
 
 def _sum(parts: Iterator[NDArray[np.int64]]) -> NDArray[np.int64]:
-    """The sum in place, since counts of a large domain take half a gigabyte."""
+    """In place, since counts of a large domain take half a gigabyte."""
     total = next(parts)
     for part in parts:
         total += part
@@ -314,7 +309,7 @@ def _parents(values: int, pieces: int) -> int:
 
 
 def _length(number: int, base: int) -> int:
-    """The number of digits of a number to a base; 0 for 0."""
+    """The number of digits to a base; 0 for 0."""
     length = 0
     while number:
         number, length = number // base, length + 1
@@ -322,7 +317,7 @@ def _length(number: int, base: int) -> int:
 
 
 def _digits(numbers: NDArray[np.int64], base: int, length: int) -> NDArray[np.int64]:
-    """The digits of numbers, the lowest first, as one row for each number."""
+    """The lowest digit first, one row for each number."""
     found, rest = np.empty((numbers.size, length), dtype=np.int64), numbers
     for at in range(length):
         rest, found[:, at] = np.divmod(rest, base)

@@ -83,7 +83,7 @@ class Share:
 
 @dataclass(frozen=True)
 class Passing:
-    """The number of people who hold a value in a row that passes: the estimate and the ends of its interval."""
+    """The number of people who hold a value in a row that passes, with its interval."""
 
     count: float
     low: int

@@ -49,7 +49,7 @@ class Kind(Enum):
 
 
 class Reading(NamedTuple):
-    """A label as the number, date or truth value that it says. Labels that read alike have equal readings."""
+    """The number, date or truth value that a label says; equal for labels that read alike."""
 
     kind: Kind
     value: Any
@@ -88,12 +88,12 @@ def _read(text: str) -> Reading | None:
 
 
 def is_last(label: Any) -> bool:
-    """Tell whether a label stands for no value, or for all other values: it comes after every value."""
+    """Tell whether a label stands for no value, or for all other values."""
     return label is None or isinstance(label, NotAValue) or label in _LAST
 
 
 def increasing(labels: NDArray[Any]) -> NDArray[np.int64] | None:
-    """Return the positions of labels in their order; None if they are not all numbers, or all dates or times."""
+    """Return the positions of labels in order; None if they are not all numbers, or all dates or times."""
     if labels.dtype.kind in "iuf":
         return np.argsort(labels, kind="stable") if labels.size > 1 else None
     values, last, kinds = [], [], set()
@@ -115,17 +115,14 @@ def increasing(labels: NDArray[Any]) -> NDArray[np.int64] | None:
 
 
 def _comparable(value: Any) -> Any:
-    """Return a value that compares with the others of its kind: a date with a time zone in UTC."""
+    """A date with a time zone compares in UTC."""
     if isinstance(value, datetime) and value.tzinfo is not None:
         return value.astimezone(UTC).replace(tzinfo=None)
     return value
 
 
 def regular_places(labels: Iterable[Any], *, most: int) -> NDArray[np.int64] | None:
-    """Return where ordered labels lie on a grid of equal steps; None if the grid has more than `most` places.
-
-    The places between labels show which values are missing there.
-    """
+    """Return where ordered labels lie on a grid of equal steps; None if it has more than `most` places."""
     values = []
     for label in labels:
         found = reading(label)
@@ -148,7 +145,7 @@ _MOST_LISTED = 2**20
 """The most possible values that are listed to find one of them."""
 
 _MOST_COMPARED = 20_000
-"""The most labels among which near ones are searched, since each comparison takes some microseconds."""
+"""The most labels among which near ones are searched: each comparison takes some microseconds."""
 
 _NEAR = 3
 """The number of labels that an error names."""
@@ -157,8 +154,8 @@ _NEAR = 3
 class Lookup:
     """The labels of a histogram, or of one column of it.
 
-    `closed` says that no other label is possible. `columns` are the parts of labels that are tuples; by default, the
-    parts of these labels. Other labels are possible if they are in `domain`.
+    `closed` says that no other label is possible. `columns` are the parts of labels that are tuples; by default, of
+    these labels. Other labels are possible if they are in `domain`.
     """
 
     def __init__(
@@ -208,7 +205,7 @@ class Lookup:
         return self._unreported(wanted)
 
     def _find(self, wanted: Any) -> int | None:
-        """The position of the label that equals the wanted one or reads like it; None if there is none."""
+        """The position of the label that equals the wanted one or reads like it."""
         at = self._places.find(wanted)
         if at is not None or wanted is None or isinstance(wanted, tuple):
             return at
@@ -233,7 +230,6 @@ class Lookup:
 
     @cached_property
     def _columns(self) -> Sequence[Lookup]:
-        """The parts of labels that are tuples, by column."""
         width = max((len(label) for label in self._labels if isinstance(label, tuple)), default=0)
         rows = [label for label in self._labels if isinstance(label, tuple) and len(label) == width]
         parts = [list(dict.fromkeys(column)) for column in zip(*rows, strict=True)]

@@ -54,9 +54,9 @@ class Quantile(ShortRepr):
 class Distribution(ShortRepr):
     """The number of people below each edge, or up to each label.
 
-    `edges` are the public edges between the intervals of values, or None; `labels` name the intervals. `people` is the
-    non-decreasing estimate of the people up to each label. `low` and `high` bound the true numbers for all labels at
-    once. The last entries count everyone who has a value.
+    `edges` are the public edges between intervals, named by `labels`, or None. `people` is the non-decreasing estimate
+    of the people up to each label. `low` and `high` bound the true numbers for all labels at once. The last entries
+    count everyone who has a value.
     """
 
     edges: tuple[Any, ...] | None
@@ -103,7 +103,7 @@ class Distribution(ShortRepr):
         return Quantile(share=share, value=self._between(at, share), label=label, low=ends[0], high=ends[1])
 
     def _first(self, people: NDArray[Any], number: float) -> int:
-        """The first label with at least this number of people; the last label if there is none."""
+        """The first label with at least this number of people, or the last one."""
         return min(int(np.searchsorted(people, number)), len(self) - 1)
 
     def _edge(self, at: int) -> Any:
@@ -111,7 +111,7 @@ class Distribution(ShortRepr):
         return self.edges[at] if self.edges is not None and 0 <= at < len(self.edges) else None
 
     def _between(self, at: int, share: float) -> Any:
-        """Interpolate within an interval; return the edge of an open interval."""
+        """Interpolate within an interval; an open one has its edge."""
         below, above = self._edge(at - 1), self._edge(at)
         if below is None or above is None:
             return above if below is None else below
@@ -124,7 +124,7 @@ class Distribution(ShortRepr):
         return float(below) + part * (float(above) - float(below))
 
     def to_columns(self) -> dict[str, list[Any]]:
-        """Plain columns in order: label, the edge above it if there are edges, people and shares with bounds."""
+        """Plain columns: label, the edge above it if there are edges, people and shares with bounds."""
         share, least, most = self.shares
         edges = {} if self.edges is None else {"edge": [self._edge(at) for at in range(len(self))]}
         return {
@@ -208,7 +208,7 @@ class RangeBounds(Protocol):
 class RangeCount(ShortRepr):
     """The number of people in a range of values.
 
-    `low` and `high` hold for all ranges at once, `low_alone` and `high_alone` for this range by itself, each with the
+    `low` and `high` hold for all ranges at once, `low_alone` and `high_alone` for this one by itself, each with the
     confidence of the release.
     """
 
@@ -226,7 +226,7 @@ class OrderedEstimate(Estimate):
 
     `below` estimates the number of people before the second bin, before the third, and so on; `below_low` and
     `below_high` bound all true numbers at once with probability 1 - beta. `edges` are the public edges between bins
-    that are intervals: the first is between the first two bins. `shares` are the shares of the quantiles to show.
+    that are intervals. `shares` are those of the quantiles to show.
     """
 
     below: NDArray[np.float64]
@@ -248,7 +248,7 @@ class OrderedEstimate(Estimate):
 
     @cached_property
     def order(self) -> NDArray[np.int64]:
-        """The positions of the bins in the order of their values, which is the order of the bins."""
+        """The order of the bins."""
         return np.arange(len(self))
 
     @cached_property
@@ -273,11 +273,11 @@ class OrderedEstimate(Estimate):
         return self._distribution
 
     def quantile(self, share: float) -> Quantile:
-        """The smallest value that at least this share of the people do not exceed; 0.5 gives the median."""
+        """The smallest value that at least this share of the people do not exceed."""
         return self._distribution.quantile(share)
 
     def quantiles(self, shares: Iterable[float] | None = None) -> list[Quantile]:
-        """Several quantiles whose intervals all hold at once; by default the quantiles of `shares`."""
+        """Several quantiles, by default of `shares`, whose intervals all hold at once."""
         return [self.quantile(share) for share in (self.shares if shares is None else shares)]
 
     @property
@@ -326,7 +326,7 @@ class OrderedEstimate(Estimate):
         return ", ".join(edges if len(edges) <= 8 else [*edges[:3], "...", *edges[-3:]])
 
     def about_dict(self) -> dict[str, Any]:
-        """Everything except the histogram itself, as plain Python values, with the band and the quantiles."""
+        """Everything except the histogram itself, with the band and the quantiles."""
         return {
             **super().about_dict(),
             "ordered": self.ordered,
@@ -339,7 +339,6 @@ class OrderedEstimate(Estimate):
 
 
 def _plain_quantile(found: Quantile) -> dict[str, Any]:
-    """A quantile for JSON: numbers or texts, and its interval as it is shown."""
     ends = {name: getattr(found, name) for name in ("value", "low", "high")}
     # the key `edges` has all digits of an edge
     numbers = {name: float(end) if isinstance(end, Decimal) else plain_label(end) for name, end in ends.items()}
@@ -347,7 +346,7 @@ def _plain_quantile(found: Quantile) -> dict[str, Any]:
 
 
 def _spellings(edge: Any) -> Iterator[Any]:
-    """The values that can stand for an edge: a float also as a decimal number, a day or a text also as a datetime."""
+    """A float can stand for a decimal edge, a day or a text for a datetime."""
     if isinstance(edge, Hashable):
         yield edge
     if isinstance(edge, float):

@@ -66,7 +66,7 @@ _FORMAT_EXAMPLE = "such as %m/%d/%Y for 10/31/2026 or %b %d %Y for Oct 31 2026"
 
 @dataclass(frozen=True)
 class DateFormat:
-    """A format of dates and times; `parts` are what it has of year, month, day, hour and so on."""
+    """A format of dates and times."""
 
     text: str
 
@@ -91,7 +91,7 @@ class DateFormat:
 
     @property
     def parts(self) -> list[str]:
-        """What a text in this format has, in its order."""
+        """What a text in this format has, such as a year, in its order."""
         return [_DIRECTIVES[directive][0] for directive in self._directives if directive in _DIRECTIVES]
 
     @property
@@ -143,7 +143,6 @@ def _hour(part: dict[str, Any]) -> int:
 
 
 def _ahead(zone: str | None) -> timedelta:
-    """How far the clock of a zone is ahead of UTC."""
     if zone is None or zone == "Z":
         return timedelta()
     sign = -1 if zone[0] == "-" else 1
@@ -196,13 +195,11 @@ _EXAMPLE = "such as 2026-01-01 or 2026-01-01 13:00"
 class Periods:
     """All hours, days, weeks, months or years from `start` to `stop`, the time before and the time after.
 
-    The first period is the one that contains `start`. The last one ends at `stop`, or is the first to end after it.
-    Each counts as a whole. Weeks follow ISO 8601: they begin on Mondays. The list is public and must be chosen without
-    looking at the data. Times with a time zone are counted in UTC, others as they are; so `start` and `stop` are in UTC
-    or have no zone.
+    The first period contains `start`; the last one ends at `stop`, or is the first to end after it. Weeks follow ISO
+    8601: they begin on Mondays. The list is public and must be chosen without looking at the data. Times with a time
+    zone are counted in UTC, others as they are; so `start` and `stop` are in UTC or have no zone.
 
-    `date_format` is the format of dates that are text, such as "%m/%d/%Y", if it is not the one of this module. Dates
-    in any other format are missing.
+    `date_format` is the format of dates that are text, such as "%m/%d/%Y"; dates in any other format are missing.
     """
 
     by: str
@@ -253,7 +250,7 @@ class Periods:
         return Domain.of([f"before {names[0]}", *names[:-1], f"{names[-1]} and later"], in_order=True)
 
     def interval(self, number: int) -> tuple[datetime | None, datetime | None]:
-        """The ends of a period, numbered from 0; it includes the earlier end. None if it is open."""
+        """The ends of a period, numbered from 0, with its earlier end; None if it is open."""
         if not 0 <= number <= len(self.edges):
             raise ParameterError(f"number must lie between 0 and {len(self.edges)}, got {number}")
         return self.edges[number - 1] if number else None, (self.edges[number] if number < len(self.edges) else None)
@@ -264,7 +261,7 @@ _NEEDED = {"year": ["year"], "month": ["year", "month"], "hour": ["year", "month
 
 
 def _date_format(by: str, given: str | DateFormat | None) -> DateFormat | None:
-    """The format of dates, which must say in which period a date lies."""
+    """The format must say in which period a date lies."""
     if given is None:
         return None
     found = given if isinstance(given, DateFormat) else DateFormat(given)
@@ -278,7 +275,6 @@ _HOURS = {"hour": 1, "day": 24, "week": 7 * 24, "month": 28 * 24, "year": 365 * 
 
 
 def _name(by: str, at: datetime) -> str:
-    """The ISO name of the period that begins at a time."""
     day = at.date().isoformat()
     if by == "hour":
         return f"{day} {at.hour:02}:00"
@@ -297,7 +293,6 @@ def _floor(by: str, at: datetime) -> datetime:
 
 
 def _after(by: str, begin: datetime) -> datetime:
-    """The beginning of the next period."""
     try:
         if by == "year":
             return begin.replace(year=begin.year + 1)
@@ -314,7 +309,7 @@ def plain_moment(at: datetime) -> str:
 
 
 def _moment(name: str, given: Any) -> datetime:
-    """Return a time in local time or UTC; refuse other zones, where periods would begin at other times."""
+    """Other zones than UTC are refused: periods would begin at other times."""
     found = given
     if isinstance(given, str):
         text = given.strip()
@@ -345,7 +340,7 @@ def _moment(name: str, given: Any) -> datetime:
 
 
 def _in_utc(at: datetime) -> str:
-    """A hint with a time of another zone in UTC; empty at the ends of the calendar."""
+    """A hint; empty at the ends of the calendar."""
     try:
         return f", {at.astimezone(UTC).replace(tzinfo=None).isoformat(' ', 'minutes')}"
     except OverflowError:

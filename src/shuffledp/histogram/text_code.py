@@ -49,8 +49,9 @@ WHITE_SPACE = "\t\n\v\f\r \x85\xa0\u1680\u2028\u2029\u202f\u205f\u3000" + "".joi
 
 
 _MOST_MARKS = 2 * LONGEST_TEXT
-"""The most combining marks in a row that are normalised: a text with more is too long in any case, and the time grows
-with the square of their number."""
+"""The most combining marks in a row that are normalised, since the time grows with the square of their number: a text
+with more is too long in any case.
+"""
 
 
 class Step(StrEnum):
@@ -121,7 +122,7 @@ class TextCode:
 
     @cached_property
     def listed(self) -> tuple[str, ...]:
-        """The pieces in the order of their symbols: shorter texts of an alphabet first, each length in its order."""
+        """The pieces in the order of their symbols: shorter texts of an alphabet first."""
         if self.pieces:
             return self.pieces
         lengths = range(1, self.width + 1)
