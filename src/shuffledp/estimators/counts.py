@@ -6,13 +6,8 @@ There are two estimators, both post-processing, with excess = count - people = (
     truncated   excess + E[M] where excess > 0, else 0. An empty bin has excess <= 0, so it is never reported.
     unbiased    excess + E[M] everywhere.
 
-For an error `a` and a bin of true count c, the truncated estimate is off by c if M >= c and by |E[M] - M| otherwise. So
-a bin with c > a fails with probability at most P(M > a) + P(M < E[M] - a), one with 1 <= c <= a with at most P(M < E[M]
-- a), an empty one never. At most people / (floor(a) + 1) bins can hold more than a people: that number, not the number
-of bins, multiplies the risk. If people hold several values, each value counts as a person here.
-docs/proofs/exact-error.md has the details.
-
-`ThresholdedCounts` are true counts with two-sided noise above a threshold, as a curator publishes them.
+`ThresholdedCounts` are true counts with two-sided noise above a threshold, as a curator publishes them. If people hold
+several values, each counts as a person here. docs/proofs/exact-error.md derives the errors.
 """
 
 from __future__ import annotations
@@ -66,9 +61,10 @@ class ZeroPreserving(ABC):
         """An upper bound on the probability that some bin is off by more than `error`, on the worst dataset."""
 
     def some_fails(self, error: float, *, off: float, hidden: float, bins: int, occupied: int) -> float:
-        """The risk of some bin, if each is `off` with this probability, and a bin of more than `error` people `hidden`.
+        """The risk of some bin, if each is `off` with this probability, and one of more than `error` people `hidden`.
 
-        A smaller bin that is hidden is off by at most `error`.
+        A smaller hidden bin is off by at most `error`, and an empty one never. At most held / (floor(error) + 1) bins
+        are larger: that number, not the number of bins, multiplies the risk.
         """
         large = min(bins, occupied, self.held // (math.floor(error + COUNT_AGAINST_MEAN) + 1))
         return any_of((off + hidden, large), (off, min(bins, occupied) - large))
@@ -100,9 +96,7 @@ class ZeroPreserving(ABC):
 
 @dataclass(frozen=True, kw_only=True)
 class TruncatedCounts(ZeroPreserving):
-    """The paper's zero-preserving estimator: 0 unless the count exceeds the number of people, since `noise` is
-    missing.
-    """
+    """The paper's zero-preserving estimator: 0 unless the count exceeds the number of people."""
 
     noise: IntegerDistribution
 
@@ -118,17 +112,17 @@ class TruncatedCounts(ZeroPreserving):
         return np.minimum(excess.astype(np.float64) + self.noise.mean, self._known(excess).most)
 
     def intervals(self, statistic: Tally, *, beta: float, bins: int) -> Intervals:
-        """Excess + the range of M; a bin that is not reported has at most the largest M."""
+        """Excess + the range of M."""
         excess = self._excess(statistic)
         return self._ladder.intervals(excess, excess, self._known(excess), beta=beta, bins=bins)
 
     def error(self, *, beta: float, bins: int, occupied: int) -> float:
-        """The smallest error that some bin exceeds with probability at most beta; at most the number of people."""
+        """The smallest error that some bin exceeds with probability at most beta."""
         bound = smallest_distance(self.noise, lambda error: self.failure(error, bins=bins, occupied=occupied) <= beta)
         return min(bound, float(self.people))
 
     def failure(self, error: float, *, bins: int, occupied: int) -> float:
-        """An upper bound on the probability that some bin has a larger error; only large bins can be hidden."""
+        """An upper bound on the probability that some bin has a larger error."""
         off = self.noise.window.below(math.ceil(self.noise.mean - error - COUNT_AGAINST_MEAN))
         hidden = self.noise.window.above(math.floor(error + COUNT_AGAINST_MEAN))
         return self.some_fails(error, off=off, hidden=hidden, bins=bins, occupied=occupied)
@@ -166,7 +160,6 @@ class TruncatedCounts(ZeroPreserving):
         return self.noise.mean
 
     def _excess(self, statistic: Tally) -> NDArray[np.int64]:
-        """C - M of each bin."""
         return statistic.counts - self.people
 
     def _known(self, excess: NDArray[np.int64]) -> Known:
@@ -177,7 +170,7 @@ class TruncatedCounts(ZeroPreserving):
 class UnbiasedCounts:
     """The unbiased estimator: a smaller worst error for few bins, but every empty bin is noisy.
 
-    `missing` means that the noise is missing from one message per person, instead of added to the true count.
+    The noise is `missing` from one message per person, or added to the true count.
     """
 
     noise: IntegerDistribution
@@ -195,7 +188,7 @@ class UnbiasedCounts:
         return every_bin(tally, bins=self.bins)
 
     def point(self, statistic: Tally) -> NDArray[np.float64]:
-        """The count less one message per person if noise is missing, without the expected noise."""
+        """The count, less one message per person if noise is missing, without the expected noise."""
         if self.missing:
             return (statistic.counts - self.people).astype(np.float64) + self.noise.mean
         return statistic.counts.astype(np.float64) - self.noise.mean
@@ -210,7 +203,7 @@ class UnbiasedCounts:
         return possible_counts(low, high, people=self.people)
 
     def error(self, *, beta: float, bins: int, occupied: int) -> float:
-        """The error bound; all bins have the same noise: exactly 1 - (1 - P(|M - E[M]| > error))^bins."""
+        """The error bound: exactly 1 - (1 - P(|M - E[M]| > error))^bins."""
         return smallest_distance(self.noise, lambda error: any_of((beyond(self.noise, error), bins)) <= beta)
 
     @property
@@ -264,23 +257,23 @@ class ThresholdedCounts(ZeroPreserving):
         return np.minimum(statistic.counts, self._known(len(statistic)).most).astype(np.float64)
 
     def intervals(self, statistic: Tally, *, beta: float, bins: int) -> Intervals:
-        """The noisy count less the range of the noise; a bin that is not reported may have been below the threshold."""
+        """The noisy count less the range of the noise."""
         excess = statistic.counts - (self.threshold - 1)
         return self._ladder.intervals(excess, excess, self._known(len(statistic)), beta=beta, bins=bins)
 
     def error(self, *, beta: float, bins: int, occupied: int) -> float:
-        """The smallest error that some bin exceeds with probability at most beta, on the worst dataset."""
+        """The smallest error that some bin exceeds with probability at most beta."""
         largest = self.threshold + self.noise.window.last + 1
         return self.smallest_whole_error(largest, beta=beta, bins=bins, occupied=occupied)
 
     def failure(self, error: float, *, bins: int, occupied: int) -> float:
-        """An upper bound on the probability that some bin has a larger error; only large bins can be hidden."""
+        """An upper bound on the probability that some bin has a larger error."""
         whole = math.floor(error)
         off, hidden = 2 * self.noise.window.above(whole), self.noise.window.below(self.threshold - whole - 1)
         return self.some_fails(whole, off=off, hidden=hidden, bins=bins, occupied=occupied)
 
     def report_chance(self, count: int, *, at_least: float = 0.0) -> float:
-        """The probability that a bin of `count` people is published with a noisy count of at least `at_least`."""
+        """The probability that a bin is published with a noisy count of at least `at_least`."""
         needed = max(self.threshold, math.ceil(at_least))
         return max(0.0, 1 - self.noise.window.below(needed - count)) if count else 0.0
 

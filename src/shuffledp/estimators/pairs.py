@@ -62,9 +62,9 @@ class PairedCounts(ZeroPreserving):
     def intervals_from_counts(self, counts: NDArray[np.float64], *, beta: float, bins: int) -> Intervals:
         """Intervals from the estimates alone, which do not determine the two counts of a bin.
 
-        They are wider than those of the counts. Every reported bin counts as one with much excess, so that at least as
-        many large bins seem possible, and a later level is chosen (docs/proofs/intervals.md). An estimate that was
-        clipped is a whole number, and an average hardly ever is.
+        They are wider. Every reported bin counts as one with much excess, so that at least as many large bins seem
+        possible, and a later level is chosen (docs/proofs/intervals.md). An estimate that was clipped is a whole
+        number, and an average hardly ever is.
         """
         if (np.abs(counts - np.rint(counts)) < _WHOLE).any():
             raise DataError("these estimates may have been clipped, so their averages are unknown")
@@ -93,7 +93,7 @@ class PairedCounts(ZeroPreserving):
     def report_chance(self, count: int, *, at_least: float = 0.0) -> float:
         """The probability that count - M > 0 and the estimate is at least `at_least`; 0 for an empty bin.
 
-        It ignores rounding, and the restriction by the counts of other bins.
+        It ignores rounding, and the counts of other bins.
         """
         if count < 1:
             return 0.0
@@ -115,13 +115,13 @@ class PairedCounts(ZeroPreserving):
         return min(1.0, float(window.pmf @ tails) + window.mass_above + window.mass_below)
 
     def failure(self, error: float, *, bins: int, occupied: int) -> float:
-        """An upper bound on the probability that some bin is off by more than `error`, on the worst dataset."""
+        """An upper bound on the probability that some bin has a larger error."""
         off = self.deviates_above(error) + self.deviates_below(-error)
         hidden = self.lone.window.above(math.floor(error + COUNT_AGAINST_MEAN))
         return self.some_fails(error, off=off, hidden=hidden, bins=bins, occupied=occupied)
 
     def error(self, *, beta: float, bins: int, occupied: int) -> float:
-        """The smallest whole number of people that the error exceeds with probability at most beta."""
+        """The smallest whole error that is exceeded with probability at most beta."""
         largest = self.lone.window.last + self.pairs.window.last + 2
         return self.smallest_whole_error(largest, beta=beta, bins=bins, occupied=occupied)
 
@@ -154,9 +154,8 @@ class PairedCounts(ZeroPreserving):
     def small_range(self, risk: float, *, bins: int) -> tuple[float, float]:
         """Bounds on D of all reported bins, with half of the risk for each.
 
-        A bin of c people adds P(M < c and D beyond the bound). Over all bins this is at most people times the largest
-        ratio of that to c, and at most (occupied bins) * P(D beyond the bound). With several values each, these count
-        as people.
+        A bin of c people adds P(M < c and D beyond the bound). Over all bins this is at most `held` times the largest
+        ratio of that to c, and at most (occupied bins) * P(D beyond the bound).
         """
         sizes, window = self._lone_values + 1, self.lone.window
         occupied, outside = min(bins, self.held), window.mass_below + window.mass_above
@@ -171,7 +170,7 @@ class PairedCounts(ZeroPreserving):
         return -above, below
 
     def _reach(self, holds: Callable[[float], bool]) -> float:
-        """The smallest bound in quarters of a person for which the condition holds; infinite if there is none."""
+        """The smallest bound in quarters of a person for which the condition holds; may be infinite."""
         options = range(4 * (self.lone.window.last + self.pairs.window.last + 1))
         at = bisect_left(options, True, key=lambda quarters: holds(quarters / 4))
         return at / 4 if at < len(options) else math.inf
@@ -184,7 +183,7 @@ class PairedCounts(ZeroPreserving):
 
     @cached_property
     def _lone_deviations(self) -> NDArray[np.float64]:
-        """The part of D due to the values of M inside the window: w (E[M] - M)."""
+        """The part of D due to the values of M: w (E[M] - M)."""
         return self.weight * (self.lone.mean - self._lone_values.astype(np.float64))
 
     @cached_property
@@ -193,7 +192,6 @@ class PairedCounts(ZeroPreserving):
 
     @cached_property
     def _lone_values(self) -> NDArray[np.int64]:
-        """The values of M inside the window."""
         return np.arange(self.lone.window.first, self.lone.window.last + 1)
 
     @cached_property
@@ -218,6 +216,6 @@ class PairedCounts(ZeroPreserving):
 
 
 def _plus_and_excess(statistic: Tally) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """C + P and c - M of each bin."""
+    """Return c + P and c - M of each bin."""
     plus = statistic.counts[:, 0]
     return plus, plus - statistic.counts[:, 1]

@@ -9,12 +9,12 @@ then c + Bin(N - c, t), and
 
     (supports - N t) / (1 - t)
 
-is unbiased for c, off by (B - E[B]) / (1 - t) with B ~ Bin(N - c, t). The distribution of B depends slightly on c. True
-counts are therefore grouped in blocks; within a block B is between the distributions at its ends, so every bound holds
-for every c.
+is unbiased for c, off by (B - E[B]) / (1 - t) with B ~ Bin(N - c, t), which depends slightly on c. True counts are
+therefore grouped in blocks; within a block B is between the distributions at its ends, so every bound holds for every
+c.
 
-`HashedValues` are chance supports of hashed messages in q buckets, t = 1 / q, among a Poisson number of dummies: a bin
-has c + Bin(N - c, 1 / q) + Poisson(dummies) consistent messages, exactly, since every message has a seed of its own.
+`HashedValues` are chance supports of hashed messages in q buckets, t = 1 / q, among dummies: a bin has c + Bin(N - c, 1
+/ q) + Poisson(dummies) consistent messages, exactly, since every message has a seed of its own.
 """
 
 from __future__ import annotations
@@ -86,9 +86,7 @@ class Supports:
         return (count * p * (1 - p) + (self.people - count) * q * (1 - q)) / (p - q) ** 2
 
     def draw(self, counts: NDArray[np.int64], *, rng: np.random.Generator) -> NDArray[np.int64]:
-        """Sample Bin(c, p) + Bin(n - c, q) for each true count c, independently and exactly, for p and q on the
-        grid.
-        """
+        """Sample Bin(c, p) + Bin(n - c, q) for each true count c, exactly for p and q on the grid."""
         drawn = np.empty_like(counts)
         order = np.argsort(counts, kind="stable")
         values, starts = np.unique(counts[order], return_index=True)
@@ -101,7 +99,7 @@ class Supports:
 
 @dataclass(frozen=True, kw_only=True)
 class FlippedBits(Supports):
-    """Supports of bits that are all flipped with the same probability q = 1 - p, with a sharper error bound."""
+    """Supports of bits that are all flipped with probability q = 1 - p, with a sharper error bound."""
 
     def statistic(self, tally: Tally) -> Tally:
         """Every bin, with at most one support from each person."""
@@ -170,9 +168,7 @@ class Block:
 
 @dataclass(frozen=True, kw_only=True)
 class ChanceSupports:
-    """The estimator for all `messages` of `people`, each of which supports a bin that is not its own with
-    `probability`.
-    """
+    """The estimator for `messages` of which each supports a bin that is not its own with `probability`."""
 
     people: int
     bins: int
@@ -191,7 +187,7 @@ class ChanceSupports:
         return self.estimate(statistic.counts)
 
     def intervals(self, statistic: Tally, *, beta: float, bins: int) -> Intervals:
-        """The true counts under which the supports are likely enough, with the same risk for each bin."""
+        """The true counts under which the supports are likely enough."""
         return Intervals(*self.interval(statistic.counts, beta=beta / bins), unreported_high=0)
 
     def variance(self, count: int = 0) -> float:
@@ -217,9 +213,7 @@ class ChanceSupports:
         return Binomial(trials=self.messages - count, probability=self.probability)
 
     def failure(self, error: float) -> float:
-        """An upper bound on the probability that the estimate of a bin is off by more than `error`, for any true
-        count.
-        """
+        """An upper bound on the probability of a larger error in a bin, for any true count."""
         reach = error * (1 - self.probability) - SUPPORTS_AGAINST_MEAN
         return max(
             block.at_fewest.window.above(math.floor(block.at_most.mean + reach))
@@ -238,7 +232,7 @@ class ChanceSupports:
         return high
 
     def interval(self, supports: NDArray[np.int64], *, beta: float) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """The true counts under which these supports are likely enough: too few or too many with beta / 2 each."""
+        """The true counts under which these supports are too few or too many with beta / 2 each."""
         # if no count fits, the nearest one
         nearest = np.clip(np.rint(self.estimate(supports)), 0, self.people).astype(np.int64)
         low, high = np.full(supports.shape, self.people + 1), np.full(supports.shape, -1)
@@ -278,11 +272,10 @@ MOST_VALUES = 1 << 26
 class DecodedTally(Tally):
     """The number of messages consistent with each value, in place of the messages themselves.
 
-    It is as small as the domain, and decoded parts of the messages add up.
+    It is as small as the domain, and adds up over parts of the messages.
     """
 
     def __add__(self, other: Tally) -> Tally:
-        """Add the counts of other messages, which are decoded too."""
         if not isinstance(other, DecodedTally):
             raise DataError("a decoded tally and messages cannot be added: decode the messages first")
         added = super().__add__(other)
@@ -318,13 +311,13 @@ class HashedValues(ChanceSupports):
         return DecodedTally(values, counts, complete=False, messages=messages.size, drawn=tally.drawn)
 
     def supports_of(self, estimates: NDArray[np.float64]) -> NDArray[np.int64]:
-        """The numbers of consistent messages that give these estimates; the inverse of `estimate`."""
+        """The numbers of consistent messages that give these estimates."""
         shift = -self.estimate(np.zeros(1, dtype=np.int64))[0]
         supports = (estimates + shift) * (1 - self.probability)
         return as_whole(supports)
 
     def intervals_from_counts(self, counts: NDArray[np.float64], *, beta: float, bins: int) -> Intervals:
-        """The intervals of these estimates, from the messages consistent with their values."""
+        """The intervals of these estimates."""
         decoded = DecodedTally(np.arange(counts.size), self.supports_of(counts), complete=False)
         return self.intervals(decoded, beta=beta, bins=bins)
 
