@@ -11,6 +11,7 @@ import pytest
 from shuffledp import Histogram, SparseHistogram, private_histogram
 from shuffledp.data import Source, find_files, open_engine
 from shuffledp.data.bins import Codebook
+from shuffledp.data.labels import Kind
 from shuffledp.data.spark_files import read_json_lines, read_separated_text
 from shuffledp.errors import DataError, ParameterError
 from tests.data.test_engines import EXPECTED, SECRET, TABLE, WRITERS, write_csv
@@ -86,7 +87,7 @@ def test_the_whole_release(spark):
 
 
 def message_tally(data, protocol):
-    book = Codebook(range(BINS), label_type=pa.int64(), missing=False, other=False)
+    book = Codebook(range(BINS), kind=Kind(pa.int64()), missing=False, other=False)
     with closing(engine(data)) as opened:
         return opened.tally(protocol, book)
 

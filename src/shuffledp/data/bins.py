@@ -50,8 +50,7 @@ class Codebook:
     number 7.
     """
 
-    def __init__(self, labels: Sequence[Any], *, label_type: Any, missing: bool, other: bool) -> None:
-        kind = label_type if isinstance(label_type, Kind) else Kind(label_type)
+    def __init__(self, labels: Sequence[Any], *, kind: Kind, missing: bool, other: bool) -> None:
         listed = _labels(labels)
         fits = [kind.can_have(one) for one in listed]
         # where all entries are of one kind, a label of that kind need not stand for others
@@ -257,7 +256,7 @@ def encoders_of(
 
 def _encoder(possible: Possible, kind: Kind, *, missing: bool, other: bool) -> Encoder:
     if isinstance(possible, Edges):
-        return NumberBins(possible, label_type=kind, missing=missing)
+        return NumberBins(possible, kind=kind, missing=missing)
     if isinstance(possible, Periods):
-        return DateBins(possible, label_type=kind, missing=missing)
-    return Codebook(possible, label_type=kind, missing=missing, other=other)
+        return DateBins(possible, kind=kind, missing=missing)
+    return Codebook(possible, kind=kind, missing=missing, other=other)

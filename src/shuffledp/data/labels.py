@@ -212,30 +212,24 @@ def finder(kind: Kind | CrossKind, known: Iterable[tuple[Any, int]]) -> Finder |
     return CrossFinder(kind, known) if isinstance(kind, CrossKind) else Finder(kind, known)
 
 
-def check_countable(label_type: Any, *, listed: bool, name: str | None = None) -> None:
+def check_countable(kind: Kind, *, listed: bool, name: str) -> None:
     """Refuse a column of continuous values without a list of intervals, periods or values.
 
-    `label_type` is the type of the column, or the Kind of its entries; of several columns, a struct type. It alone
-    decides, before anything is counted; a type that may come from people's values decides nothing.
+    Its type alone decides, before anything is counted; one that may come from people's values decides nothing.
     """
     from pyarrow import types
 
-    kind = label_type if isinstance(label_type, Kind) else Kind(label_type)
     if listed or not kind.declared or kind.type is None:
         return
-    if types.is_struct(kind.type):
-        for part in kind.type:
-            check_countable(part.type, listed=False, name=name)
-        return
-    column = "the column" if name is None else f"column {name!r}"
     if types.is_floating(kind.type) or (types.is_decimal(kind.type) and kind.type.scale > 0):
         raise ParameterError(
-            f"domain must be given: {column} holds numbers with fractions ({kind.type}), which hardly ever repeat. "
-            "Count them in intervals (Edges) with edges such as 0,18,30,65 or 0:120:5, or list the possible values"
+            f"domain must be given: column {name!r} holds numbers with fractions ({kind.type}), which hardly ever "
+            "repeat. Count them in intervals (Edges) with edges such as 0,18,30,65 or 0:120:5, or list the possible "
+            "values"
         )
     if types.is_timestamp(kind.type):
         raise ParameterError(
-            f"domain must be given: {column} holds timestamps ({kind.type}), which hardly ever repeat. Count them by "
-            "hour, day, week, month or year (Periods), such as by month from 2026-01-01 to 2027-01-01, or list the "
-            "possible values"
+            f"domain must be given: column {name!r} holds timestamps ({kind.type}), which hardly ever repeat. Count "
+            "them by hour, day, week, month or year (Periods), such as by month from 2026-01-01 to 2027-01-01, or list "
+            "the possible values"
         )
