@@ -299,14 +299,25 @@ def _opened(file: Any, needed: Sequence[str] | None = None) -> Any:
 
 def check_schemas(files: Files, needed: Sequence[str]) -> None:
     """Refuse files that lack a column, or have it with another type than the first file."""
-    first: dict[str, Any] = {}
-    for path in files.paths:
-        schema = _schema(path, files.format)
-        check_columns(path if len(files.paths) > 1 else None, schema.names, needed)
+    kinds = ((path, [(one.name, plain_type(one.type)) for one in _schema(path, files.format)]) for path in files.paths)
+    check_alike(kinds, needed, several=len(files.paths) > 1)
+
+
+def check_alike(
+    files: Iterable[tuple[str, Sequence[tuple[str, Any]]]], needed: Sequence[str], *, several: bool = True
+) -> None:
+    """Refuse paths whose columns, given as names and types, lack one or have another type of it than the first."""
+    first: dict[str, tuple[str, Any]] = {}
+    for path, columns in files:
+        check_columns(path if several else None, [name for name, _ in columns], needed)
         for name in needed:
-            kind = plain_type(schema.field(name).type)
-            if first.setdefault(name, kind) != kind:
-                raise other_type(name, path=path, kind=kind, first_path=files.paths[0], first=first[name])
+            kind = dict(columns)[name]
+            known_path, known = first.setdefault(name, (path, kind))
+            if known != kind:
+                raise DataError(
+                    f"column {name!r} holds {kind} in {named(path)} and {known} in {named(known_path)}: write all "
+                    "files with one type"
+                )
 
 
 def check_columns(path: str | None, names: Sequence[str], needed: Sequence[str]) -> None:
@@ -317,14 +328,6 @@ def check_columns(path: str | None, names: Sequence[str], needed: Sequence[str])
             raise DataError(f"there is no column {name!r}{where}: there are {', '.join(names)}")
         if list(names).count(name) > 1:
             raise DataError(f"there are several columns {name!r}{where}: rename all but one")
-
-
-def other_type(name: str, *, path: str, kind: Any, first_path: str, first: Any) -> DataError:
-    """Return the error for a column whose type differs between files."""
-    return DataError(
-        f"column {name!r} holds {kind} in {named(path)} and {first} in {named(first_path)}: write all files with one "
-        "type"
-    )
 
 
 def _schema(path: str, format: str) -> Any:

@@ -77,6 +77,9 @@ class Engine(Protocol):
 def open_engine(source: Source, *, progress: Progress = quiet, rng: np.random.Generator | None = None) -> Engine:
     """Return the engine of a source; `rng` is for simulations with the local engine."""
     if source.engine == "spark":
+        from shuffledp.data.spark_files import needs_spark
+
+        needs_spark()
         from shuffledp.data.spark import Spark
 
         return Spark(source, progress=progress)
@@ -88,11 +91,15 @@ def open_engine(source: Source, *, progress: Progress = quiet, rng: np.random.Ge
 _UNSUPPORTED = re.compile(r"STRUCT|MAP|UNION|BLOB|BIT\b|INTERVAL|VARIANT|GEOMETRY|\[")
 _AS_TEXT = re.compile(r"ENUM|UUID|U?HUGEINT|BIGNUM|JSON|TIME WITH TIME ZONE")
 
-LISTS = (
-    "column {name!r} holds lists: write one row for each of their values (text, numbers, truth values, dates or "
-    "times), with a column that identifies the person (user)"
-)
-"""The reason to refuse a column of lists."""
+
+def uncountable(name: str, kind: str) -> DataError:
+    """Return the error for a column of lists or of other values that cannot be counted."""
+    if kind == "list":
+        return DataError(
+            f"column {name!r} holds lists: write one row for each of their values (text, numbers, truth values, dates "
+            "or times), with a column that identifies the person (user)"
+        )
+    return DataError(f"column {name!r} holds {kind} values: choose one of text, numbers, truth values, dates or times")
 
 
 def select_rows(
@@ -117,13 +124,8 @@ def select_rows(
 
 
 def _value(name: str, field: str, kind: str) -> str:
-    if kind.endswith("]"):
-        raise DataError(LISTS.format(name=name))
-    if _UNSUPPORTED.search(kind):
-        raise DataError(
-            f"column {name!r} holds {kind.split('(')[0]} values: choose one of text, numbers, truth values, dates or "
-            "times"
-        )
+    if kind.endswith("]") or _UNSUPPORTED.search(kind):
+        raise uncountable(name, "list" if kind.endswith("]") else kind.split("(")[0])
     value = f"CAST({quoted_name(field)} AS VARCHAR)" if _AS_TEXT.search(kind) else quoted_name(field)
     return _number(value, kind)
 

@@ -15,15 +15,19 @@ from operator import and_
 from typing import Any, NamedTuple
 
 import numpy as np
+import pyarrow
+import pyarrow.compute as compute
 from numpy.typing import NDArray
+from pyspark import TaskContext
+from pyspark.sql import functions
+from pyspark.sql.types import ArrayType, IntegerType, LongType, StructField, StructType
 
 from shuffledp.data.arrow import check_columns
-from shuffledp.data.engine import LISTS, Encode, bins_of_people, bounded, in_rows, last_value, sizes_of
+from shuffledp.data.engine import Encode, bins_of_people, bounded, in_rows, last_value, sizes_of, uncountable
 from shuffledp.data.files import Files
 from shuffledp.data.source import Source, is_spark
 from shuffledp.data.spark_files import (
     clear_errors,
-    needs_spark,
     open_session,
     read_json_lines,
     read_parquet,
@@ -63,7 +67,6 @@ class Spark:
     def __init__(self, source: Source, *, progress: Progress = quiet) -> None:
         self._source, self._progress, self._started = source, progress, False
         self._secret = secrets.token_bytes(32)
-        needs_spark()
         self._counted: _Counted | None = None
         try:
             with clear_errors():
@@ -114,8 +117,6 @@ class Spark:
 
     def uncapped(self, encode: Encode | None = None) -> Iterator[tuple[Any, NDArray[np.int64], NDArray[np.int64]]]:
         """Return the true histogram, and beside it the number of people who have each value, without the cap."""
-        from pyspark.sql import functions
-
         everybody = self._gathered()
         if encode is not None:
             yield from ((bins, people, np.zeros_like(people)) for bins, people in self.counts(encode))
@@ -224,8 +225,6 @@ class Spark:
 
     def _rows(self, table: Any) -> Any:
         """[value, person: one row for each row]; with sets also whether it is kept."""
-        from pyspark.sql import functions
-
         source = self._source
         values = [_value(table, name) for name in source.names]
         present = reduce(and_, (value.isNotNull() for value in values))
@@ -240,16 +239,11 @@ class Spark:
         return (table.filter(present) if source.drop_missing else table).select(*selected)
 
     def _one_row_each(self, values: Any) -> Any:
-        from pyspark.sql import functions
-        from pyspark.sql.types import LongType, StructField, StructType
-
         # in an order that does not depend on how rows arrive, so that a task that runs again chooses the same ones
         values = values.filter(values["person"].isNotNull()).sortWithinPartitions("person", "value")
         secret = self._secret
 
         def add_words(batches: Iterator[Any]) -> Iterator[Any]:
-            import pyarrow
-
             rng = keyed(secret, _CHOOSE, _partition())
             for batch in batches:
                 words = pyarrow.array(random_words(batch.num_rows, rng).view(np.int64))
@@ -278,9 +272,6 @@ class Spark:
 
     def _count_sets(self, encode: Encode | None) -> _Counted:
         """Count values and sizes in one run, so that both belong to the same random choice."""
-        import pyarrow.compute as compute
-        from pyspark.sql import functions
-
         held = self._held(encode)
         kind = held.schema["held"].dataType.elementType
         # [of a person: how many values they hold; then each value]
@@ -310,9 +301,6 @@ class Spark:
 
     def _held(self, encode: Encode | None) -> Any:
         """[held, size: the list of values, or bins, of each person, and its size with the marker]."""
-        from pyspark.sql import functions
-        from pyspark.sql.types import ArrayType, IntegerType, LongType, StructField, StructType
-
         rows, kind = self._values, self._values.schema["value"].dataType
         if self._source.user is None:
             nothing = functions.array().cast(ArrayType(kind))
@@ -334,8 +322,6 @@ class Spark:
 
     def _gathered(self) -> Any:
         """[held: a list of structs of all different values of each person]."""
-        from pyspark.sql import functions
-
         rows = self._all_rows
         # With a fixed number of partitions, since Spark would choose one by the number of bytes. The same people are
         # then in the same partition in every run, and, sorted, in the same order.
@@ -350,8 +336,6 @@ class Spark:
 
 
 def _with_bins(rows: Any, encoders: Mapping[int, Encode]) -> Any:
-    from pyspark.sql.types import LongType, StructField, StructType
-
     at_values = rows.columns.index("value")
     fields = [
         StructField(one.name, LongType()) if at in encoders else one
@@ -362,8 +346,6 @@ def _with_bins(rows: Any, encoders: Mapping[int, Encode]) -> Any:
     )
 
     def replace_values(batches: Iterator[Any]) -> Iterator[Any]:
-        import pyarrow
-
         for batch in batches:
             parts = batch.column(at_values).flatten()
             made = [pyarrow.array(encoders[at](one)) if at in encoders else one for at, one in enumerate(parts)]
@@ -379,42 +361,30 @@ def _first_column(batch: Any, encode: Encode) -> NDArray[np.int64]:
 
 def _values_of(lists: Any) -> Any:
     """Lists of values, from lists of structs with one field."""
-    import pyarrow
-
     (entries,) = lists.flatten().flatten()
     ends = np.cumsum(sizes_of(lists), dtype=np.int32)
     return pyarrow.ListArray.from_arrays(pyarrow.array(np.concatenate([np.zeros(1, np.int32), ends])), entries)
 
 
 def _partition() -> int:
-    from pyspark import TaskContext
-
     context = TaskContext.get()
     assert context is not None, "runs in a Spark task"
     return context.partitionId()
 
 
 def _batch(**columns: Any) -> Any:
-    import pyarrow
-
     return pyarrow.RecordBatch.from_pydict(columns)
 
 
 def _value(table: Any, name: str) -> Any:
     kind = table.schema[name].dataType.typeName()
-    if kind == "array":
-        raise DataError(LISTS.format(name=name))
-    if kind in ("struct", "map", "binary", "variant") or "interval" in kind:
-        raise DataError(
-            f"column {name!r} holds {kind} values: choose one of text, numbers, truth values, dates or times"
-        )
+    if kind in ("array", "struct", "map", "binary", "variant") or "interval" in kind:
+        raise uncountable(name, "list" if kind == "array" else kind)
     return _number(table, name)
 
 
 def _number(table: Any, name: str) -> Any:
     """For floats, -0.0 becomes 0.0 and NaN is missing."""
-    from pyspark.sql import functions
-
     kind, value = table.schema[name].dataType.typeName(), _spelled(table, name)
     if kind not in ("float", "double"):
         return value
@@ -427,8 +397,6 @@ def _spelled(table: Any, column: str) -> Any:
     Under another collation, such as one that ignores case, Spark would count different texts together and publish the
     spelling that it reads first.
     """
-    from pyspark.sql import functions
-
     found = table["`" + column.replace("`", "``") + "`"]
     kind = table.schema[column].dataType
     return functions.collate(found, "UTF8_BINARY") if kind.typeName() == "string" else found

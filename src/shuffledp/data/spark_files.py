@@ -24,7 +24,7 @@ from urllib.parse import unquote
 import numpy as np
 from numpy.typing import NDArray
 
-from shuffledp.data.arrow import check_columns, check_schemas, other_type
+from shuffledp.data.arrow import check_alike, check_schemas
 from shuffledp.data.csv import NEWLINE, NOT_UTF8, QUOTE, MalformedError, parse_records
 from shuffledp.data.files import Files, is_remote
 from shuffledp.data.text_files import NOT_AN_OBJECT, header_fields, nested
@@ -113,15 +113,10 @@ def read_parquet(session: Any, files: Files, needed: Sequence[str]) -> Any:
     if not any(map(is_remote, files.paths)):
         check_schemas(files, needed)
     else:
-        first: dict[str, Any] = {}
-        paths = _listed(session, files)
-        for path in paths:
-            schema = _reader(session).parquet(_escaped(path)).schema
-            check_columns(path, schema.names, needed)
-            for name in needed:
-                kind = schema[name].dataType.simpleString()
-                if first.setdefault(name, kind) != kind:
-                    raise other_type(name, path=path, kind=kind, first_path=paths[0], first=first[name])
+        schemas = ((path, _reader(session).parquet(_escaped(path)).schema) for path in _listed(session, files))
+        check_alike(
+            ((path, [(one.name, one.dataType.simpleString()) for one in schema]) for path, schema in schemas), needed
+        )
     return _reader(session).option("mergeSchema", len(files.paths) > 1).parquet(*_patterns(files))
 
 
