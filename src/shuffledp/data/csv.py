@@ -1,8 +1,8 @@
 r"""CSV and TSV in one fixed grammar that does not depend on the rows; text files in blocks of whole records.
 
-A record is one or more fields with delimiters between them and a line break, `\n` or `\r\n`, at its end. A field is
-plain text without quotes, delimiters or line breaks, or any text in double quotes, with quotes inside it doubled;
-spaces belong to it. All records have as many fields as the header. Everything else is refused.
+A field is plain text without quotes, delimiters or line breaks, or any text in double quotes, with quotes inside it
+doubled; spaces belong to it. A record ends with `\n` or `\r\n` and has as many fields as the header. Everything else is
+refused (docs/reference/files-and-engines.md).
 
 A byte is inside quotes if the number of quotes before it is odd. So if a line is replaced by another with an odd number
 of quotes, the file ends inside quotes and is refused; if by one with an even number, every other record is read as

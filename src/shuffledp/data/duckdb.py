@@ -95,7 +95,9 @@ class InProcess:
         try:
             with self._clear_errors():
                 self._connection.execute("SET enable_progress_bar = true; SET enable_progress_bar_print = false")
-                self._all_rows = self._select()
+                query = self._table()
+                types = {name: kind for name, kind, *_ in self._run(f"DESCRIBE {query}")}
+                self._all_rows = select_rows(query, source, fields=self._fields, user=self._user, types=types)
                 self._rows = self._one_row_each()
                 with self._reader(f"SELECT value FROM ({self._rows}) LIMIT 0") as reader:
                     self.label_type = reader.schema.field(0).type
@@ -126,8 +128,10 @@ class InProcess:
 
     def people(self) -> int:
         """Return the number of people."""
-        if self._source.in_sets:
-            query = self._count_sets()
+        if self._sets is not None:
+            query = f"SELECT count(*) FROM ({self._sets.query})"
+        elif self._source.in_sets and self._source.user is not None:
+            query = f"SELECT count(DISTINCT person) FROM ({self._rows})"
         elif self._counted:
             query = "SELECT sum(people)::BIGINT FROM counted"
         else:
@@ -148,7 +152,11 @@ class InProcess:
                 self._run(f"CREATE OR REPLACE TABLE counted AS {query}", "counting values")
             self._counted = True
         counted = self._stream("SELECT value, people FROM counted")
-        return ((_bins(batch.column(0), None if encoded else encode), _numbers(batch.column(1))) for batch in counted)
+        for_bins = None if encoded else encode
+        return (
+            (batch.column(0) if for_bins is None else for_bins(batch.column(0)), _numbers(batch.column(1)))
+            for batch in counted
+        )
 
     def holdings(self, encode: Encode | None = None) -> dict[int, int]:
         """Return how many people hold 0, 1, ... values."""
@@ -209,26 +217,18 @@ class InProcess:
 
     def _bins(self, encode: Encode, at_once: int, *, marker: int) -> Iterator[NDArray[np.int64]]:
         """Bins, or rows of them, in batches of at most this number of people."""
-        for bins in self._rows_of_bins(encode, marker) if self._source.in_sets else self._one_bin_each(encode):
+        if self._source.in_sets:
+            sets = self._hold(encode)
+            values_only = None if sets.encode is not None else encode
+            held = self._stream(f"SELECT held, size FROM ({sets.query})", at_once=_SETS_AT_ONCE)
+            parts = (in_rows(batch, values_only, marker=marker) for batch in held)
+        else:
+            parts = (encode(batch.column(0)) for batch in self._stream(f"SELECT value FROM ({self._rows})"))
+        for bins in parts:
             for start in range(0, len(bins), at_once):
                 yield bins[start : start + at_once]
 
-    def _one_bin_each(self, encode: Encode) -> Iterator[NDArray[np.int64]]:
-        for batch in self._stream(f"SELECT value FROM ({self._rows})"):
-            yield encode(batch.column(0))
-
     # sets ---------------------------------------------------------------------------------------------------------
-
-    def _rows_of_bins(self, encode: Encode, marker: int) -> Iterator[NDArray[np.int64]]:
-        sets = self._hold(encode)
-        for batch in self._stream(f"SELECT held, size FROM ({sets.query})", at_once=_SETS_AT_ONCE):
-            yield in_rows(batch, None if sets.encode is not None else encode, marker=marker)
-
-    def _count_sets(self) -> str:
-        if self._sets is not None:
-            return f"SELECT count(*) FROM ({self._sets.query})"
-        person = "*" if self._source.user is None else "DISTINCT person"
-        return f"SELECT count({person}) FROM ({self._rows})"
 
     def _hold(self, encode: Encode | None) -> Sets:
         """What each person holds; the random choice is cached."""
@@ -266,11 +266,6 @@ class InProcess:
         self._connection.unregister("part")
 
     # reading ------------------------------------------------------------------------------------------------------
-
-    def _select(self) -> str:
-        query = self._table()
-        types = {name: kind for name, kind, *_ in self._run(f"DESCRIBE {query}")}
-        return select_rows(query, self._source, fields=self._fields, user=self._user, types=types)
 
     def _one_row_each(self) -> str:
         if self._source.in_sets or self._source.user is None:
@@ -356,7 +351,9 @@ class InProcess:
         threading.Thread(target=work, daemon=True).start()
         try:
             while not finished.wait(0.1):
-                if what and (done := self._done()) > 0:
+                scanned = self._scan.done if isinstance(self._scan, TextScan) else None
+                done = self._connection.query_progress() / 100 if scanned is None else scanned
+                if what and done > 0:  # below 0 where it is unknown
                     self._progress(what, done)
         except BaseException:
             self._connection.interrupt()
@@ -367,9 +364,6 @@ class InProcess:
         if isinstance(outcome[0], BaseException):
             raise outcome[0]
         return outcome[0]
-
-    def _done(self) -> float:
-        return self._scan.done if isinstance(self._scan, TextScan) else self._connection.query_progress() / 100
 
     def _stream(self, query: str, at_once: int = _ROWS_AT_ONCE) -> Iterator[Any]:
         with self._clear_errors(), self._reader(query, at_once) as reader:
@@ -412,10 +406,6 @@ class InProcess:
             if data.format == "json":
                 self._refuse_wrong_line(data)
             raise DataError(f"{data.shown} cannot be read as {data.format}: damaged, or of another format") from None
-
-
-def _bins(entries: Any, encode: Encode | None) -> Any:
-    return entries if encode is None else encode(entries)
 
 
 def _numbers(column: Any) -> NDArray[np.int64]:

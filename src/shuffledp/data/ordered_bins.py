@@ -1,22 +1,8 @@
 """Numbers in intervals between edges, and dates in periods: the bin of every entry of an Arrow array, compared exactly.
 
-| numbers | compared as |
-|---|---|
-| whole numbers of any width | exactly |
-| decimal numbers | exactly |
-| floats | the shortest decimal number that reads back as the same float: 0.3 reaches an edge at 0.3 |
-| text | the decimal number it spells, see `read_number` in `histogram.edges`; any other text is missing |
-| infinite floats | below or above all edges |
-| missing values, NaN, and values of other types in data without a type | missing |
-
-| dates | compared as |
-|---|---|
-| dates | their day |
-| timestamps without a time zone | their own clock |
-| timestamps with a time zone | their time in UTC |
-| text | the date or time it spells, see `Periods.read_minute`; any other text is missing |
-| whole numbers, with a format such as %Y%m%d | their text |
-| missing values, and values of other types in data without a type | missing |
+A float is the shortest decimal number that reads back as it: 0.3 reaches an edge at 0.3. Infinite floats are below or
+above all edges. Times with a zone count in UTC, others by their own clock. Missing values, NaN, other text and, in data
+without a type, values of other types are missing. docs/reference/values-and-labels.md has the tables.
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
 """CSV, TSV and JSON lines as a stream of Arrow batches, parsed on all cores, in the order of the files.
 
-Each line of JSON is an object by itself, and the label of a value depends on its own line alone. Text is counted
-without its quotes, truth values as JSON writes them, numbers as DuckDB does: 1.50 as 1.5, 1e3 as 1000.0, -0 as 0 (Spark
-keeps the spelling of the file). null or a missing key is a missing value. Objects and arrays are refused.
+Each line of JSON is an object by itself, and the label of a value depends on its own line alone. Numbers are counted as
+DuckDB writes them: 1.50 as 1.5, 1e3 as 1000.0, -0 as 0 (Spark keeps the spelling of the file).
 """
 
 from __future__ import annotations

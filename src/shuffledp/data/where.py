@@ -1,18 +1,13 @@
 """Conditions on rows, such as `country = 'DE' AND age >= 18`: parsed by sqlglot, rendered for DuckDB and for Spark.
 
-    condition  = part { OR part }
-    part       = factor { AND factor }
-    factor     = NOT factor | ( condition ) | column test
-    test       = ( = | != | <> | < | <= | > | >= ) literal | [NOT] IN ( literal {, literal} ) | IS [NOT] NULL
+    test       = column ( = | != | <> | < | <= | > | >= ) literal | [NOT] IN ( literal {, literal} ) | IS [NOT] NULL
     literal    = number | 'text' | DATE '2026-01-31' | TRUE | FALSE
-    column     = name | "name in double quotes"
 
-sqlglot knows far more of SQL, so only the tokens and syntax tree nodes of this language are accepted. A condition
-depends on its own row alone: functions such as current_date or random() are no part of it. SQL's other keywords are
-column names here.
+Tests are joined by NOT, AND, OR and parentheses. sqlglot knows far more of SQL, so only the tokens and syntax tree
+nodes of this language are accepted. A condition depends on its own row alone: functions such as current_date or
+random() are no part of it. SQL's other keywords are column names here.
 
-A row passes, fails, or is undecided, as in SQL: a comparison with a missing value, or with one that cannot be read as
-the type of the literal, is undecided. No data makes it an error. `where_sql` says how values are compared.
+A row passes, fails, or is undecided, as in SQL. No data makes it an error. `where_sql` says how values are compared.
 """
 
 from __future__ import annotations

@@ -2,9 +2,9 @@
 
 The count of a cell of one of T rows is the number of people whose values fall into it, plus noise M. Collisions only
 add people, so the estimate is too small only if some cell of the bin has too little noise. It is too large by more than
-k + m only in two cases: in every row more than k others share the bin's cell, or the noise of the first row where they
-do not exceeds its mean by more than m. On average n / s others share a cell of a row of s cells. By Markov's
-inequality, a row is that crowded with probability at most n / (s (k + 1)), independently for each row.
+k + m only if in every row more than k others share the bin's cell, or the noise of the first row where they do not
+exceeds its mean by more than m. On average n / s others share a cell of a row of s cells. By Markov's inequality, a row
+is that crowded with probability at most n / (s (k + 1)), independently for each row (docs/proofs/comparison.md).
 """
 
 from __future__ import annotations

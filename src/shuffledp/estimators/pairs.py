@@ -1,7 +1,7 @@
 """Pairs of counts: c + P and P + M messages of a bin, or equivalently c + P and c - M with independent noise.
 
-A bin is reported if c - M > 0. Then c - M + E[M] and c + P - E[P] are two independent unbiased estimates of c. The
-average with weights w and 1 - w inverse to their variances is off by
+A bin is reported if c - M > 0. Then the average of c - M + E[M] and c + P - E[P], with weights w and 1 - w inverse to
+their variances, is off by
 
     D = w (E[M] - M) + (1 - w) (P - E[P]).
 

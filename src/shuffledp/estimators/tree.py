@@ -1,11 +1,9 @@
 """Counts of the nodes of a tree over ordered leaves, made consistent by least squares; tail bounds of linear errors.
 
-**The tree.** The leaves are the values in order; `branching` neighbours of one level have one parent. Level `levels`
-has the leaves; the root above level 1 is all users, whose number is known. The last node of a level may have fewer
-children.
-
-All nodes have independent noise of equal variance, here 1. Going up, a node's own count y and the sum S of its
-children's estimates, with variance V, are weighted by their precisions; s = V / (1 + V) is the resulting variance:
+The leaves are the values in order; `branching` neighbours of one level have one parent, up to a root that stands for
+all users, whose number is known. All nodes have independent noise of equal variance, here 1. Going up, a node's own
+count y and the sum S of its children's estimates, with variance V, are weighted by their precisions; s = V / (1 + V) is
+the resulting variance:
 
     z = s y + (1 - s) S,          and at a leaf z = y, s = 1.
 
@@ -16,18 +14,15 @@ Going down from the root x = people, the difference to the children's sum is div
 This is the weighted least squares estimate among all consistent trees (Hay, Rastogi, Miklau and Suciu 2010, extended to
 uneven trees with a known root).
 
-**Linear errors.** `LinearErrors` bounds T = a_1 M_1 + ... + a_k M_k, each M minus its mean. With C(t) = ln E e^(t T) =
-sum_i c(a_i t), weights e^(t T) give a distribution with mean x = C'(t) and variance v = C''(t), and every t > 0 gives
+`LinearErrors` bounds T = a_1 M_1 + ... + a_k M_k, each M minus its mean. With C(t) = ln E e^(t T) = sum_i c(a_i t),
+weights e^(t T) give a distribution with mean x = C'(t) and variance v = C''(t), and every t > 0 gives
 
     P(T >= x) <= e^(C(t) - t x) min(1, E[e^(-t sqrt(v) N); N >= 0] + 2 D),        N normal,
 
 where D, the distance of the weighted distribution from the normal one, is at most 0.56 times the third absolute moments
-over v^(3/2) (Berry and Esseen). docs/proofs/ranges.md has the proofs.
-
-**Power sums.** The error at one place of a tree has hundreds of coefficients a with multiplicities n, but C(t) = sum of
-n c(a t) needs only the power sums of a, as far as c is a polynomial. Up to `_REACH` it is one to 12 digits, and so are
-its derivatives and the third moment. Sums with larger tilts, and those whose first tilt is not good enough, are left to
-`LinearErrors`.
+over v^(3/2) (Berry and Esseen). `PowerSums` need only the power sums of hundreds of coefficients, as far as c is a
+polynomial: up to `_REACH` it is one to 12 digits, and so are its derivatives and the third moment.
+docs/proofs/ranges.md has the proofs.
 """
 
 from __future__ import annotations

@@ -7,11 +7,10 @@ below its parent p is
 
     (sum of X over the left siblings) + phi_l X_v,   with   X_i = Z_i + r_i (X_p - sum of Z over the children of p),
 
-so that phi_(l-1) = sum of r over the left siblings + r_v phi_l: (c + phi_l) / b if all children are alike. Walking down
-again gives the coefficient of each Z: 1 - phi_(l-1) + m on the left, -phi_(l-1) + m on the right and k = phi_l -
-phi_(l-1) + m for v itself. The own noise of v then has s_v k, and its children inherit m = (1 - s_v) k. The error Z of
-a sibling is a fixed combination of the noises below it, so a few numbers per level determine all coefficients. The same
-walk with phi = 1 at the leaf and nothing on the left gives the error of one leaf.
+so that phi_(l-1) = sum of r over the left siblings + r_v phi_l. Walking down again gives the coefficient of each Z: 1 -
+phi_(l-1) + m on the left, -phi_(l-1) + m on the right and k = phi_l - phi_(l-1) + m for v itself. The own noise of v
+then has s_v k, and its children inherit m = (1 - s_v) k. The error Z of a sibling is a fixed combination of the noises
+below it. The same walk with phi = 1 at the leaf and nothing on the left gives the error of one leaf.
 """
 
 from __future__ import annotations

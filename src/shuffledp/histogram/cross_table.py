@@ -1,9 +1,9 @@
 """Histograms of pairs of values: margins (the counts of one column), and a table of rows and columns.
 
-Both are computed from the published estimate, so they cost no privacy. Each person holds one pair (or none, which is a
-value of its own), so the counts of all cells add up to all people. If the simultaneous intervals of all cells hold, so
-do those of all margins: the sum of the bounds of the cells of the margin, also of those not reported, and all people
-less the bounds of all other cells.
+Both are computed from the published estimate, so they cost no privacy. Each person holds one pair (or none, a value of
+its own), so all cells add up to all people. If the simultaneous intervals of all cells hold, so do those of all
+margins: the sum of the bounds of the cells of the margin, also of those not reported, and all people less the bounds of
+all other cells.
 """
 
 from __future__ import annotations

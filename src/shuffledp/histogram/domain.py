@@ -109,10 +109,7 @@ class _Listed(Domain):
             raise _outside() from None
 
     def decode(self, bins: ArrayLike) -> NDArray[Any]:
-        numbers = np.asarray(bins)
-        if numbers.size and numbers.dtype.kind not in "iu":
-            raise DataError("counts of labels need an implicit domain: encode the labels of a listed one first")
-        return self._labels[numbers.astype(np.int64)]
+        return self._labels[_numbers(bins).astype(np.int64)]
 
     def _bin(self, value: Any) -> int:
         found = self._bins.get(value)
@@ -139,10 +136,7 @@ class _Range(Domain):
         return array.astype(np.int64) - self._start
 
     def decode(self, bins: ArrayLike) -> NDArray[Any]:
-        numbers = np.asarray(bins)
-        if numbers.size and numbers.dtype.kind not in "iu":
-            raise DataError("counts of labels need an implicit domain: encode the values of a range first")
-        return numbers + self._start
+        return _numbers(bins) + self._start
 
     def __contains__(self, label: object) -> bool:
         return isinstance(label, int | np.integer) and 0 <= label - self._start < self.size
@@ -183,9 +177,7 @@ class ProductDomain(Domain):
 
     def decode(self, bins: ArrayLike) -> NDArray[Any]:
         """The tuples of many bins."""
-        numbers = np.asarray(bins)
-        if numbers.size and numbers.dtype.kind not in "iu":
-            raise DataError("counts of labels need an implicit domain: encode the labels of a product first")
+        numbers = _numbers(bins)
         places = np.unravel_index(numbers.astype(np.int64), self._sizes)
         columns = [one.decode(at).tolist() for one, at in zip(self.factors, places, strict=True)]
         return np.fromiter(zip(*columns, strict=True), dtype=object, count=numbers.size)
@@ -253,3 +245,10 @@ def _listed(values: Any) -> list[Any]:
     if isinstance(values, np.ndarray) and values.dtype.kind not in "Mm":
         return values.tolist()  # type: ignore[no-any-return]
     return list(values)
+
+
+def _numbers(bins: ArrayLike) -> NDArray[Any]:
+    numbers = np.asarray(bins)
+    if numbers.size and numbers.dtype.kind not in "iu":
+        raise DataError("counts of labels need an implicit domain: encode the labels of other domains first")
+    return numbers

@@ -1,8 +1,7 @@
 """Numbers as text, and the intervals of numbers between public edges.
 
-A number has the digits 0 to 9, at most one decimal point, an optional sign and an optional exponent; surrounding spaces
-are ignored. Nothing else is a number: "1,000" (which is ambiguous between countries), "1_000", "0x10", "inf", "nan",
-digits of other scripts.
+A number has the digits 0 to 9, at most one decimal point, an optional sign and an optional exponent. Nothing else is
+one: not "1,000" (which is ambiguous between countries), "0x10", "inf" or digits of other scripts.
 """
 
 from __future__ import annotations

@@ -1,24 +1,18 @@
 """Linear hash functions modulo a prime, and the number of messages that are consistent with each value.
 
 A value is written as digits: its place among the `pieces` of its parent, then the digits of the parent to the base of
-the modulus q. A seed stands for one coefficient for each digit, and the bucket of a value is
-
-    h(value) = (sum of coefficient * digit) mod q.
-
-If every vector of coefficients is a seed, two different values share a bucket with probability exactly 1 / q: a linear
-form that is not 0 takes every value equally often. Where this would take too many seeds, a seed is expanded to
-pseudorandom coefficients, and the probability is 1 / q up to their quality.
-
-A message is a seed and a bucket. For a parent and a message with a first coefficient other than 0 exactly one piece, of
-q possible ones, is consistent with the message:
+the modulus q. A seed stands for one coefficient for each digit, and the bucket of a value is (sum of coefficient *
+digit) mod q. For a parent and a message with a first coefficient other than 0 exactly one piece, of q possible ones, is
+consistent with the message:
 
     piece = (bucket - sum over the parent's digits) / first coefficient mod q.
 
-Finding it for many messages and parents is one product of matrices modulo q. `Remainders` hold a remainder r of q as
-the machine word r 2^b / q, rounded, of b = 32 or 64 bits. Products with small whole numbers and sums of such words wrap
-around at 2^b, which stands for q, so no division is needed. Each of D digits below q adds an error of at most q / 2,
-and one half of 2^b / q is added beforehand: with D q^2 + 2 q < 2^b every word stays inside the interval of its
-remainder, and the result is exact.
+docs/proofs/hashed-histogram.md has the proofs.
+
+`Remainders` hold a remainder r of q as the machine word r 2^b / q, rounded, of b = 32 or 64 bits. Products with small
+whole numbers and sums of such words wrap around at 2^b, which stands for q, so no division is needed. Each of D digits
+below q adds an error of at most q / 2, and one half of 2^b / q is added beforehand: with D q^2 + 2 q < 2^b every word
+stays inside the interval of its remainder, and the result is exact.
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
 """What labels say: their order, numbers by size and dates by time, and how one is found in another spelling.
 
 Whether labels have an order follows from the released labels alone, so it reveals nothing beyond the release. All of
-them must be numbers, or all dates, or all times of day; labels of a text file, such as "39" and "2026-01-31", count as
-what they say. Missing values, "(other)" and people with fewer values come last.
+them must be numbers, or all dates, or all times of day; text such as "39" and "2026-01-31" counts as what it says.
 
 A label is found if it is equal (1.0 finds 1) or reads alike: 39 finds the text "39" of a CSV file. It must read like
 exactly one label. A histogram whose possible values are listed knows all its labels; any other wrong label is an error

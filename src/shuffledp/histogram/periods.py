@@ -1,11 +1,9 @@
 """Dates and times as text, their formats, and the periods of a calendar.
 
-A date is written 2026-11-16 and a time 2026-11-16 13:45, with optional seconds and fractions, and a space or a T
-between. A time zone is Z or an offset such as +02:00. Surrounding spaces are ignored. No other format is accepted
+A date is written 2026-11-16 and a time 2026-11-16 13:45, with optional seconds and zone. No other format is accepted
 unless it is given (`date_format`): in 03/04/2026, for example, the month is ambiguous.
 
-A `DateFormat` reads text as `datetime.strptime` does in the C locale: months and weekdays have English names in any
-case, and two digits of a year stand for 1969 to 2068. In contrast to `strptime`, only ASCII digits and spaces count,
+A `DateFormat` reads text as `datetime.strptime` does in the C locale, but only ASCII digits and spaces count,
 surrounding spaces are ignored, zones have no seconds, and the locale has no influence.
 """
 

@@ -2,13 +2,10 @@
 
 A text is normalised, then cut into the longest pieces of a public list, from its start. Its path has one symbol for
 each of L levels: its pieces, then END to the last level. A text that cannot be cut into at most L pieces, or is too
-long, has the path of (other); an empty one has the path of (none). On each level a person's value is the symbol of that
-level together with its parent, a hash of the symbols before it. Texts with the same prefix have the same values up to
-its last level, so the analyzer can search texts as the leaves of a tree.
-
-    parent of level 0       0
-    parent of level i       the first 48 bits of SHA-256(symbols 0 .. i - 1, two bytes each, most significant first)
-    value                   parent * (number of symbols) + symbol
+long, has the path of (other); an empty one that of (none). On each level a person's value is parent * (number of
+symbols) + symbol, where the parent is 0 on level 0, else the first 48 bits of SHA-256(symbols before, two bytes each,
+most significant first). Texts with the same prefix have the same values up to its last level, so the analyzer can
+search texts as the leaves of a tree.
 """
 
 from __future__ import annotations
