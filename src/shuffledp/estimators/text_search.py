@@ -31,6 +31,7 @@ memory are bounded, and the detection limit tells the price.
 from __future__ import annotations
 
 import math
+from bisect import bisect_left
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, fields
 from functools import cached_property, lru_cache, partial
@@ -196,15 +197,8 @@ class TextTests:
         def fails(count: int) -> bool:
             return (1.0 if people is None else max(1.0, people / count)) * chance(count) > beta
 
-        if start > self.values.people or not fails(start):
-            return start
-        low, high = start, min(2 * start + 16, self.values.people + 1)
-        while high <= self.values.people and fails(high):
-            low, high = high, min(2 * high, self.values.people + 1)
-        while high - low > 1:
-            middle = (low + high) // 2
-            low, high = (middle, high) if fails(middle) else (low, middle)
-        return high
+        counts = range(start, self.values.people + 1)
+        return start + bisect_left(counts, True, key=lambda count: not fails(count))
 
     def planting_messages(self, thresholds: Mapping[int, int]) -> int:
         """The fewest forged messages that in about every second case make a text appear that nobody holds.

@@ -159,7 +159,6 @@ MOMENT = f"{DATE}(?:[ T]{HOUR}{AFTER_HOURS}{AFTER_MINUTES}{ZONE})?"
 """The pattern works in the regular expressions of Python, RE2 and Java; invalid days of a month are refused later."""
 
 _MOMENT = re.compile(f" *{MOMENT} *")
-_PARTS = re.compile(r"(\d{4})-(\d\d)-(\d\d)(?:[ T](\d\d):(\d\d)[0-9:.]*(?:Z|([+-])(\d\d):?(\d\d)?)?)?", re.ASCII)
 
 
 def read_minute(text: str) -> int | None:
@@ -169,16 +168,11 @@ def read_minute(text: str) -> int | None:
     """
     if not _MOMENT.fullmatch(text):
         return None
-    found = _PARTS.fullmatch(text.strip(" "))
-    assert found is not None
-    year, month, day, hour, minute, sign, hours, minutes = found.groups()
     try:
-        midnight = datetime(int(year), int(month), int(day))
+        at = datetime.fromisoformat(text.strip(" "))
     except ValueError:  # the 30th of February
         return None
-    at = (midnight - _EPOCH) // timedelta(minutes=1) + int(hour or 0) * 60 + int(minute or 0)
-    behind = int(hours or 0) * 60 + int(minutes or 0)
-    return at + behind if sign == "-" else at - behind
+    return (at.replace(tzinfo=None) - _EPOCH - (at.utcoffset() or timedelta())) // timedelta(minutes=1)
 
 
 LENGTHS = ("hour", "day", "week", "month", "year")
