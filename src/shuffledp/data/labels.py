@@ -39,7 +39,8 @@ class Kind:
             found: list[Any] = entries.to_pylist()
             return found
         if self._is_time:
-            return [None if ticks is None else self._in_time(ticks) for ticks in _ticks(entries)]
+            stored = as_ticks(entries).to_pylist()
+            return [None if ticks is None else self._in_time(ticks) for ticks in stored]
         narrow = {16: np.float16, 32: np.float32}.get(self.type.bit_width) if self._is_float else None
         if narrow is not None:
             return [None if value is None else label(narrow(value)) for value in entries.to_pylist()]
@@ -51,7 +52,7 @@ class Kind:
             return True
         if not isinstance(known, self.own) or (isinstance(known, bool) and self.own is not bool):
             return False
-        if not self._is_integer:
+        if self.own is not int:
             return True
         lowest, highest = self._range
         return bool(lowest <= known <= highest)
@@ -86,10 +87,6 @@ class Kind:
     def is_plain(self) -> bool:
         """Whether entries are the labels themselves, all of one type of Python."""
         return self.is_direct and self.type is not None
-
-    @cached_property
-    def _is_integer(self) -> bool:
-        return self.own is int
 
     @cached_property
     def _is_float(self) -> bool:
@@ -155,20 +152,15 @@ def _key(known: Any) -> str | None:
 
 
 def as_ticks(entries: Any) -> Any:
-    """Return dates and times of an Arrow array as the whole numbers that store them."""
+    """Return dates and times of an Arrow array, which may be stored as whole numbers, as these."""
     import pyarrow
 
+    if pyarrow.types.is_integer(entries.type):
+        return entries
     width = pyarrow.int32() if entries.type.bit_width == 32 else pyarrow.int64()
     if isinstance(entries, pyarrow.ChunkedArray):
         return pyarrow.chunked_array([part.view(width) for part in entries.chunks], width)
     return entries.view(width)
-
-
-def _ticks(entries: Any) -> list[int | None]:
-    import pyarrow
-
-    found: list[int | None] = (entries if pyarrow.types.is_integer(entries.type) else as_ticks(entries)).to_pylist()
-    return found
 
 
 @dataclass(frozen=True)

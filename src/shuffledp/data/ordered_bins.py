@@ -285,9 +285,7 @@ class DateBins(_OrderedBins):
         return np.full(len(values), MISSING)  # in data without a type, other values can be dates
 
     def _of_ticks(self, values: Any, thresholds: list[int]) -> NDArray[np.int64]:
-        from pyarrow import types
-
-        numbers, missing = _filled(values if types.is_integer(values.type) else as_ticks(values))
+        numbers, missing = _filled(as_ticks(values))
         return _with_missing(_reached(numbers, thresholds), missing)
 
     def _of_text(self, values: Any) -> NDArray[np.int64]:

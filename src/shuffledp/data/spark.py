@@ -10,7 +10,7 @@ from __future__ import annotations
 import secrets
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
-from functools import cached_property, partial, reduce
+from functools import cached_property, reduce
 from operator import and_
 from typing import Any, NamedTuple
 
@@ -156,14 +156,13 @@ class Spark:
         nothing = Tally.of(np.empty(0, dtype=np.int64))
         decodes = isinstance(decoded(protocol, nothing), DecodedTally)
 
-        bins_of = partial(in_rows, encode=None if self._in_chosen_sets else encode, marker=last_value(protocol))
-        if not self._source.in_sets:
-            bins_of = partial(_first_column, encode=encode)
+        in_sets, marker = self._source.in_sets, last_value(protocol)
+        values_only = None if self._in_chosen_sets else encode
 
         def send(batches: Iterator[Any]) -> Iterator[Any]:
             rng = keyed(secret, _SEND, _partition())
             for batch in batches:
-                bins = bins_of(batch)
+                bins = in_rows(batch, values_only, marker=marker) if in_sets else encode(batch.column(0))
                 for start in range(0, len(bins), at_once):
                     messages = protocol.randomize(bins[start : start + at_once], rng=rng).astype(np.int64)
                     dealt = [part.tobytes() for part in deal(messages, buckets, rng)]
@@ -353,10 +352,6 @@ def _with_bins(rows: Any, encoders: Mapping[int, Encode]) -> Any:
             yield batch.set_column(at_values, "value", values)
 
     return rows.mapInArrow(replace_values, schema)
-
-
-def _first_column(batch: Any, encode: Encode) -> NDArray[np.int64]:
-    return encode(batch.column(0))
 
 
 def _values_of(lists: Any) -> Any:

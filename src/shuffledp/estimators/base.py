@@ -268,17 +268,15 @@ class MissingNoise:
         # sizes up to the window all have the same P(M < c), so one person counts most and the others need not be tried
         start = min(max(1, self.first), largest)
         sizes = np.arange(start, largest + 1)
-        shares = self._below_each(sizes) / sizes
+        below = self._cumulative[np.clip(sizes - self.first, 0, self._cumulative.size - 1)]
+        shares = below / sizes
         shares[0] = self.below(1)
         per_person = np.maximum.accumulate(shares)
         small = int(np.searchsorted(held * per_person, risk, side="right"))  # how many of these have at most the risk
         return max(single, start - 1 + small) if small else single
 
-    def _below_each(self, k: NDArray[np.int64]) -> NDArray[np.float64]:
-        """P(M < k) for every k, rounded up."""
-        return self._cumulative[np.clip(k - self.first, 0, self._cumulative.size - 1)]
-
     @cached_property
     def _cumulative(self) -> NDArray[np.float64]:
+        """P(M < k) for k from `first` on, rounded up."""
         window = self.distribution.window
         return np.minimum(np.append(0.0, np.cumsum(window.pmf)) + window.mass_below, 1.0)

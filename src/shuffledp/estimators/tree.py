@@ -263,7 +263,7 @@ class Tree:
 
     def fit(self, node_counts: Numbers, *, people: int) -> Numbers:
         """The least squares estimate of every leaf; they add up to the number of people."""
-        own, variances = self._by_level(node_counts), self.variances
+        own, variances = np.split(node_counts, self.starts[1:]), self.variances
         upwards = [own[-1]]
         for y, s in zip(own[-2::-1], variances[-2::-1], strict=True):
             upwards.append(s * y + (1 - s) * self._sums(upwards[-1]))
@@ -325,9 +325,6 @@ class Tree:
         usual, last = variances
         parents = self.sizes[level - 1] if level else 1
         return self.branching * usual, (self.sizes[level] - self.branching * (parents - 1) - 1) * usual + last
-
-    def _by_level(self, numbers: Numbers) -> list[Numbers]:
-        return np.split(numbers, self.starts[1:])
 
     def _sums(self, children: NDArray[N]) -> NDArray[N]:
         return np.asarray(np.add.reduceat(children, np.arange(0, children.size, self.branching)), dtype=children.dtype)
