@@ -193,8 +193,8 @@ MUTANTS = (
         name="range-bound-rounded-inwards",
         harm="The lower end of an interval of ranges is above a possible number of people.",
         target="shuffledp.histogram.ordered_estimate:whole_bounds",
-        pattern="np.ceil(counts - too_high - _ROUNDING)",
-        replacement="np.ceil(counts - too_high + _ROUNDING)",
+        pattern="np.ceil(counts - too_high - _ROUNDING_OF_SUMS)",
+        replacement="np.ceil(counts - too_high + _ROUNDING_OF_SUMS)",
         tests=("tests/histogram/test_distribution_ends.py::test_bounds_are_the_whole_numbers_inside",),
     ),
     Mutant(
