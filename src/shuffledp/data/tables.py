@@ -158,10 +158,13 @@ def _name_of(values: Any) -> str:
 
 @dataclass(frozen=True)
 class _Table:
-    """A table whose columns are taken one by one; `listed` says whether messages may show their names."""
+    """A table: `take` returns some columns by name, at once, since the rows of a query can change their order.
+
+    `listed` says whether messages may show the names.
+    """
 
     names: list[Any]
-    take: Callable[[Any], Any]
+    take: Callable[[list[Any]], Any]
     listed: bool = True
 
     def find(self, wanted: Hashable | None, what: str) -> Any:
@@ -188,17 +191,8 @@ class _Table:
 
     def read(self, needed: _Needed) -> Memory:
         """Read the needed columns."""
-        return _memory(needed, {name: store(self.take(old)) for name, old in needed.old.items()})
-
-
-@dataclass(frozen=True)
-class _Query(_Table):
-    """A query whose rows can come in another order in each run: `take` runs it once, for all columns."""
-
-    def read(self, needed: _Needed) -> Memory:
-        """Read the needed columns."""
-        table = self.take(list(dict.fromkeys(needed.old.values())))
-        return _memory(needed, {name: store(table[old]) for name, old in needed.old.items()})
+        columns = self.take(list(dict.fromkeys(needed.old.values())))
+        return _memory(needed, {name: store(columns[old]) for name, old in needed.old.items()})
 
 
 @dataclass(frozen=True)
@@ -247,26 +241,30 @@ def _table(data: Any) -> _Table | None:
     if library == "duckdb" and hasattr(data, "to_arrow_reader"):
         return _relation(data)
     if library == "pandas" and hasattr(data, "columns"):
-        return _Table(list(data.columns), lambda name: data.iloc[:, list(data.columns).index(name)])
+        return _of_columns(list(data.columns), lambda name: data.iloc[:, list(data.columns).index(name)])
     if library == "polars" and hasattr(data, "collect_schema"):
         lazy = data.lazy()
-        return _Query(data.collect_schema().names(), lambda names: lazy.select(names).collect())
+        return _Table(data.collect_schema().names(), lambda names: lazy.select(names).collect())
     if isinstance(data, pa.Table | pa.RecordBatch):
-        return _Table(data.schema.names, data.column)
+        return _of_columns(data.schema.names, data.column)
     if isinstance(data, pa.RecordBatchReader):
         return _table(data.read_all())
     if library == "pyarrow" and hasattr(data, "scanner"):  # a dataset
         return _Stream(data.schema.names, lambda names: data.scanner(columns=names).to_batches(), schema=data.schema)
     if isinstance(data, np.ndarray) and data.dtype.names:
-        return _Table(list(data.dtype.names), lambda name: data[name])
+        return _Table(list(data.dtype.names), lambda _: data)
     if isinstance(data, Mapping) and not isinstance(data, Counter):
         return _columns(data)
     if isinstance(data, list | tuple) and data and all(isinstance(row, Mapping) for row in data):
         names = list(dict.fromkeys(name for row in data for name in row))
-        return _Table(names, lambda name: [row.get(name) for row in data], listed=False)
+        return _of_columns(names, lambda name: [row.get(name) for row in data], listed=False)
     if hasattr(data, "__arrow_c_stream__") and (hasattr(data, "columns") or hasattr(data, "column_names")):
         return _table(pa.table(data))
     return None
+
+
+def _of_columns(names: list[Any], column: Callable[[Any], Any], *, listed: bool = True) -> _Table:
+    return _Table(names, lambda wanted: {name: column(name) for name in wanted}, listed)
 
 
 def _columns(data: Mapping[Any, Any]) -> _Table:
@@ -275,7 +273,7 @@ def _columns(data: Mapping[Any, Any]) -> _Table:
             "a dictionary must have the values of a column under each name; use a Counter for the number of people of "
             "each value"
         )
-    return _Table(list(data), data.__getitem__)
+    return _Table(list(data), lambda _: data)
 
 
 def _relation(data: Any) -> _Stream:
