@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from experiments.documents import ROOT, rewrite
-from shuffledp.data.contributions import bounded
+from shuffledp.data.engine import bounded
 from shuffledp.histogram.inputs import holders_of_padding
 from shuffledp.histogram.tally import Tally
 from shuffledp.protocols import CATALOGUE, HistogramProtocol, Target

@@ -150,7 +150,7 @@ MUTANTS = (
     Mutant(
         name="power-sums-forget-a-side",
         harm="A noise that lowers an estimate counts as one that raises it.",
-        target="shuffledp.estimators.power_sums:PowerSums._signed",
+        target="shuffledp.estimators.tree:PowerSums._signed",
         pattern="(-1) ** order",
         replacement="1",
         tests=("tests/estimators/test_power_sums.py::test_bounds_are_those_of_all_coefficients",),
@@ -158,7 +158,7 @@ MUTANTS = (
     Mutant(
         name="power-sums-with-any-tilt",
         harm="Bands use bounds whose risk is larger than stated.",
-        target="shuffledp.estimators.power_sums:PowerSums.above",
+        target="shuffledp.estimators.tree:PowerSums.above",
         pattern="~(good & within)",
         replacement="~within",
         tests=(
@@ -168,7 +168,7 @@ MUTANTS = (
     Mutant(
         name="power-sums-with-two-digits",
         harm="Bands rest on polynomials that are not accurate for their noise, and may fail too often.",
-        target="shuffledp.estimators.power_sums:_ACCURACY",
+        target="shuffledp.estimators.tree:_ACCURACY",
         pattern="1e-12",
         replacement="1e-2",
         tests=("tests/estimators/test_power_sums.py::test_clusters_whose_polynomials_are_not_accurate_have_none",),
@@ -176,7 +176,7 @@ MUTANTS = (
     Mutant(
         name="quantile-starts-too-late",
         harm="A quantile may be below its interval by one value.",
-        target="shuffledp.histogram.distribution:Distribution.quantile",
+        target="shuffledp.histogram.ordered_estimate:Distribution.quantile",
         pattern="self._first(self.high, math.ceil(exact * int(self.low[-1])))",
         replacement="self._first(self.high, math.ceil(exact * int(self.low[-1])) + 1)",
         tests=("tests/histogram/test_distribution_ends.py::test_a_quantile_is_between_the_ends_of_all_possible_ones",),
@@ -184,7 +184,7 @@ MUTANTS = (
     Mutant(
         name="quantile-ends-too-early",
         harm="A quantile may be above its interval where its share is not a whole number of people.",
-        target="shuffledp.histogram.distribution:Distribution.quantile",
+        target="shuffledp.histogram.ordered_estimate:Distribution.quantile",
         pattern="self._first(self.low, math.ceil(exact * int(self.high[-1])))",
         replacement="self._first(self.low, math.floor(exact * int(self.high[-1])))",
         tests=("tests/histogram/test_distribution_ends.py::test_a_quantile_is_between_the_ends_of_all_possible_ones",),
@@ -193,14 +193,14 @@ MUTANTS = (
         name="range-bound-rounded-inwards",
         harm="The lower end of an interval of ranges is above a possible number of people.",
         target="shuffledp.histogram.ordered_estimate:whole_bounds",
-        pattern="np.ceil(counts - too_high - _ROUNDING)",
-        replacement="np.ceil(counts - too_high + _ROUNDING)",
+        pattern="np.ceil(counts - too_high - _ROUNDING_OF_SUMS)",
+        replacement="np.ceil(counts - too_high + _ROUNDING_OF_SUMS)",
         tests=("tests/histogram/test_distribution_ends.py::test_bounds_are_the_whole_numbers_inside",),
     ),
     Mutant(
         name="quantile-without-its-first-interval",
         harm="A quantile may be below the stated edge by one interval.",
-        target="shuffledp.histogram.distribution:Distribution.quantile",
+        target="shuffledp.histogram.ordered_estimate:Distribution.quantile",
         pattern="self._edge(low - 1)",
         replacement="self._edge(low)",
         tests=("tests/histogram/test_distribution_ends.py::test_the_ends_of_a_quantile_between_edges",),
@@ -208,7 +208,7 @@ MUTANTS = (
     Mutant(
         name="text-threshold-of-one-candidate",
         harm="Texts that nobody holds are reported far more often than stated, since there are many candidates.",
-        target="shuffledp.estimators.text_tests:TextTests.whole",
+        target="shuffledp.estimators.text_search:TextTests.whole",
         pattern="max(1, candidates)",
         replacement="1",
         tests=("tests/estimators/test_text_tests.py::test_the_risk_is_shared_by_groups_and_candidates",),
@@ -240,7 +240,7 @@ MUTANTS = (
     Mutant(
         name="text-count-with-noise-of-one-level",
         harm="A text that is counted on several levels is judged by the noise of one.",
-        target="shuffledp.estimators.text_tests:CopiedValues._distribution",
+        target="shuffledp.estimators.text_search:CopiedValues._distribution",
         pattern="self.dummies.rate * self.copies",
         replacement="self.dummies.rate",
         tests=("tests/estimators/test_text_tests.py::test_a_threshold_is_the_smallest_with_its_risk",),

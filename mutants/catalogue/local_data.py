@@ -6,7 +6,7 @@ MUTANTS = (
     Mutant(
         name="duplicate-bins-of-a-person",
         harm="A person with five values in one bin moves its count by five.",
-        target="shuffledp.data.contributions:bounded",
+        target="shuffledp.data.engine:bounded",
         pattern="people, bins = _different(people, encode(entries))",
         replacement="bins = encode(entries)",
         tests=("tests/data/test_sets.py::test_values_outside_the_list_count_once_together",),
@@ -14,7 +14,7 @@ MUTANTS = (
     Mutant(
         name="contribution-bound-off-by-one",
         harm="A person with many values moves more counts than the noise covers.",
-        target="shuffledp.data.contributions:_chosen",
+        target="shuffledp.data.engine:_chosen",
         pattern="rank >= most",
         replacement="rank > most",
         tests=("tests/data/test_sets.py::test_who_has_more_values_keeps_a_uniform_subset_of_the_different_ones",),
@@ -88,7 +88,7 @@ MUTANTS = (
     Mutant(
         name="bin-of-next-person-dropped",
         harm="A person's bin is dropped if the next person holds it too.",
-        target="shuffledp.data.contributions:_different",
+        target="shuffledp.data.engine:_different",
         pattern="(people[1:] != people[:-1]) | (bins[1:] != bins[:-1])",
         replacement="bins[1:] != bins[:-1]",
         tests=("tests/data/test_sets.py::test_the_same_bin_of_the_next_person_counts_too",),
@@ -120,7 +120,7 @@ MUTANTS = (
     Mutant(
         name="marker-depends-on-the-choice",
         harm="Who is marked as having more values depends on the random choice of their values.",
-        target="shuffledp.data.contributions:bounded",
+        target="shuffledp.data.engine:bounded",
         pattern="np.bincount(people, minlength=sizes.size)",
         replacement="np.bincount(people[kept], minlength=sizes.size) + rng.integers(2, size=sizes.size)",
         tests=("tests/data/test_caps.py::test_the_marker_does_not_depend_on_the_random_choice",),
@@ -214,7 +214,7 @@ MUTANTS = (
     Mutant(
         name="shares-as-if-the-number-who-pass-were-known",
         harm="Shares among those who pass have intervals that are too narrow.",
-        target="shuffledp.histogram.passing:Passing.share",
+        target="shuffledp.histogram.intervals:Passing.share",
         pattern="fewest / self.high if self.high else 0.0",
         replacement="fewest / self.low if self.low else 0.0",
         tests=("tests/histogram/test_passing.py::test_the_bounds_are_the_smallest_and_the_largest_share",),

@@ -141,7 +141,7 @@ def rows_held(held, most):
     options = {"domain": LISTED, "drop_missing": True, "values_per_person": most, "count_capped": True}
     with People(source(table, **options)) as opened:
         marker, bins = len(opened.values.decode(np.arange(opened.values.size))), opened.domain.size + most + 1
-        (rows,) = opened._engine._rows_of_bins(opened._encoder, marker)
+        (rows,) = opened._engine._bins(opened._encoder, people, marker=marker)
     whole = filled_up(rows, bins=bins, each=most + 1, padding_bins=most + 1)
     return {frozenset(row) for row in whole.tolist()}, bins
 

@@ -34,7 +34,7 @@ MOMENTS = [
 
 
 def bins(values, periods=QUARTER, kind=None, missing=True):
-    encode = pickle.loads(pickle.dumps(DateBins(periods, label_type=kind or values.type, missing=missing)))
+    encode = pickle.loads(pickle.dumps(DateBins(periods, kind=kind or Kind(values.type), missing=missing)))
     return encode(values).tolist()
 
 
@@ -44,7 +44,7 @@ def expected(moments, periods=QUARTER):
 
 
 def test_a_period_holds_its_beginning_and_both_ends_are_open():
-    encode = DateBins(QUARTER, label_type=pa.date32(), missing=True)
+    encode = DateBins(QUARTER, kind=Kind(pa.date32()), missing=True)
     values = [date(2025, 12, 31), date(2026, 1, 1), date(2026, 3, 31), date(2026, 4, 1), None]
     found = encode.domain.decode(encode(pa.array(values))).tolist()
     assert found == ["before 2026-01", "2026-01", "2026-03", "2026-04 and later", None]
@@ -105,7 +105,7 @@ TEXTS = {
 @pytest.mark.parametrize("few", [0, 4096])
 @pytest.mark.parametrize("by", LENGTHS)
 def test_text_is_read_strictly_few_or_many(monkeypatch, few, by):
-    monkeypatch.setattr(date_bins, "_FEW_DATES", few)
+    monkeypatch.setattr(date_bins, "_FEW", few)
     periods = Periods(by, start="2025-12-31", stop="2026-04-01 01:00")
     assert bins(pa.array([*TEXTS, None], pa.string()), periods) == expected([*TEXTS.values(), None], periods)
 
@@ -121,7 +121,7 @@ def test_text_is_read_strictly_few_or_many(monkeypatch, few, by):
     st.sampled_from([" ", "T"]),
 )  # fmt: skip
 def test_text_with_any_offset(monkeypatch, few, by, moments, between):
-    monkeypatch.setattr(date_bins, "_FEW_DATES", few)
+    monkeypatch.setattr(date_bins, "_FEW", few)
     periods = Periods(by, start="1999-12-30", stop="2000-01-15")
     utc = [at if at.tzinfo is None else at.astimezone(UTC).replace(tzinfo=None) for at in moments]
     assert bins(pa.array([at.isoformat(between) for at in moments], pa.string()), periods) == expected(utc, periods)
@@ -195,13 +195,13 @@ def test_arrays_of_numpy_and_pandas():
 )
 def test_a_column_that_holds_no_dates_is_refused_by_its_type(kind):
     with pytest.raises(ParameterError, match=r"domain must not be Periods for a column of .*: use Edges"):
-        DateBins(QUARTER, label_type=kind, missing=True)
-    assert DateBins(QUARTER, label_type=Kind(kind, declared=False), missing=True)(pa.nulls(2, kind)).tolist() == [5, 5]
+        DateBins(QUARTER, kind=Kind(kind), missing=True)
+    assert DateBins(QUARTER, kind=Kind(kind, declared=False), missing=True)(pa.nulls(2, kind)).tolist() == [5, 5]
 
 
 @pytest.mark.parametrize("few", [0, 4096])
 def test_a_zone_moves_a_text_to_another_period_also_by_whole_hours(monkeypatch, few):
-    monkeypatch.setattr(date_bins, "_FEW_DATES", few)
+    monkeypatch.setattr(date_bins, "_FEW", few)
     texts = {
         "2026-01-01 00:30:00+01:00": 0, "2026-01-01 00:30+01": 0, "2025-12-31T23:30:00-01:00": 1,
         "2025-12-31 23:30:00.5-0100": 1, "2026-01-01 00:30:00+00:00": 1, "2025-12-31 23:30Z": 0,
@@ -212,7 +212,7 @@ def test_a_zone_moves_a_text_to_another_period_also_by_whole_hours(monkeypatch, 
 
 @pytest.mark.parametrize("few", [0, 4096])
 def test_many_texts_in_a_given_format_are_not_shortened(monkeypatch, few):
-    monkeypatch.setattr(date_bins, "_FEW_DATES", few)
+    monkeypatch.setattr(date_bins, "_FEW", few)
     given = Periods("month", start="2026-01", stop="2026-04", date_format="%Y-%m-%d %H:%M:%S")
     texts = {"2026-01-01 12:30:10": 1, "2026-02-01 00:00:00": 2, "2026-02-01 00:00": 5}
     assert bins(pa.array(list(texts)), given) == list(texts.values())
@@ -227,7 +227,7 @@ def test_a_date_is_its_midnight_among_hours():
 
 def test_dates_have_no_hours():
     with pytest.raises(ParameterError, match=r"by must be at least a day for a column of dates, got hour"):
-        DateBins(Periods("hour", start="2026-01-01", stop="2026-01-02"), label_type=pa.date32(), missing=True)
+        DateBins(Periods("hour", start="2026-01-01", stop="2026-01-02"), kind=Kind(pa.date32()), missing=True)
 
 
 def test_without_a_bin_for_missing_values_they_are_an_error_that_shows_none():

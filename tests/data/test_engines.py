@@ -17,6 +17,7 @@ import pytest
 
 from shuffledp.data import Source, find_files, open_engine
 from shuffledp.data.bins import OTHER, Codebook
+from shuffledp.data.labels import Kind
 from shuffledp.errors import DataError, ParameterError
 
 VALUES = ["x", "y", None, "x", "", "a,b", 'quo"te', "two\nlines", "007", "x"]
@@ -162,7 +163,7 @@ def test_equal_numbers_are_one_label_whatever_their_sign_or_source():
     for values in ([0.0] * 3 + [-0.0], [-0.0] * 3 + [0.0], [-0.0] * 4):
         (label,) = count(np.array(values))
         assert str(label) == "0.0"
-    book = Codebook([-0.0, 1.0], label_type=pa.float64(), missing=False, other=False)
+    book = Codebook([-0.0, 1.0], kind=Kind(pa.float64()), missing=False, other=False)
     assert book(pa.array([0.0, 1.0])).tolist() == [0, 1]
 
 
@@ -296,20 +297,20 @@ def test_temporary_files_are_removed(tmp_path, monkeypatch):
 
 
 def test_codebook_always_has_bins_for_missing_and_other_values():
-    book = Codebook(["b", "a"], label_type=pa.string(), missing=True, other=True)
+    book = Codebook(["b", "a"], kind=Kind(pa.string()), missing=True, other=True)
     assert book.domain.decode(np.arange(4)).tolist() == ["b", "a", None, OTHER]
     assert book(pa.array(["a", None, "z", "b"])).tolist() == [1, 2, 3, 0]
 
 
 def test_codebook_reads_text_as_the_kind_of_the_column():
-    book = Codebook(["10", "20"], label_type=pa.int32(), missing=False, other=False)
+    book = Codebook(["10", "20"], kind=Kind(pa.int32()), missing=False, other=False)
     assert book(pa.array([20, 10, 20], pa.int32())).tolist() == [1, 0, 1]
     with pytest.raises(ParameterError, match="does not fit the column"):
-        Codebook(["ten"], label_type=pa.int32(), missing=False, other=False)
+        Codebook(["ten"], kind=Kind(pa.int32()), missing=False, other=False)
 
 
 def test_codebook_refuses_other_values_without_showing_or_counting_them():
-    book = Codebook(["a"], label_type=pa.string(), missing=False, other=False)
+    book = Codebook(["a"], kind=Kind(pa.string()), missing=False, other=False)
     with pytest.raises(DataError, match="not in the domain") as error:
         book(pa.array(["a", SECRET, None]))
     assert SECRET not in str(error.value)
@@ -318,6 +319,6 @@ def test_codebook_refuses_other_values_without_showing_or_counting_them():
 
 def test_codebook_refuses_repeated_and_reserved_labels():
     with pytest.raises(ParameterError, match="more than once"):
-        Codebook(["a", "a"], label_type=pa.string(), missing=False, other=False)
+        Codebook(["a", "a"], kind=Kind(pa.string()), missing=False, other=False)
     with pytest.raises(ParameterError, match="of its own"):
-        Codebook([OTHER], label_type=pa.string(), missing=False, other=True)
+        Codebook([OTHER], kind=Kind(pa.string()), missing=False, other=True)

@@ -19,6 +19,7 @@ from shuffledp import DataError, Domain, Edges, Ledger, ParameterError, Periods,
 from shuffledp.data import Source
 from shuffledp.data.arrow import store
 from shuffledp.data.bins import OTHER, Codebook
+from shuffledp.data.labels import Kind
 from shuffledp.data.tables import comparable
 from shuffledp.errors import ContinuousValuesWarning
 from tests.oracles.readings import published, read, spelled
@@ -231,7 +232,7 @@ def test_a_label_that_no_value_of_a_declared_type_can_have_is_refused():
     with pytest.raises(ParameterError, match="does not fit"):
         published(pa.table({"v": [1]}), domain=["one"], other=True)
     with pytest.raises(ParameterError, match="does not fit"):
-        Codebook([2**40], label_type=pa.int32(), missing=False, other=False)
+        Codebook([2**40], kind=Kind(pa.int32()), missing=False, other=False)
     assert published(pd.DataFrame({"v": [1]}), domain=["one"], other=True)[spelled(OTHER)] == 1
     with pytest.raises(ParameterError, match="nested"):
         published([1], domain=[(1, 2)])

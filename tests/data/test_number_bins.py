@@ -22,7 +22,7 @@ WIDE = "-1e30,-9007199254740993,-5.5,-0.3,0,0.1,0.3,1,18,255,9007199254740993,18
 
 
 def bins(values, edges=WIDE, kind=None, missing=True):
-    encode = pickle.loads(pickle.dumps(NumberBins(Edges(edges), label_type=kind or values.type, missing=missing)))
+    encode = pickle.loads(pickle.dumps(NumberBins(Edges(edges), kind=kind or Kind(values.type), missing=missing)))
     return encode(values).tolist()
 
 
@@ -33,7 +33,7 @@ def expected(values, edges=WIDE):
 
 
 def labels(values, edges, **how):
-    encode = NumberBins(Edges(edges), label_type=values.type, missing=True, **how)
+    encode = NumberBins(Edges(edges), kind=Kind(values.type), missing=True, **how)
     return encode.domain.decode(encode(values)).tolist()
 
 
@@ -125,7 +125,7 @@ TEXTS = {
 def test_text_is_read_strictly_and_exactly_few_or_many(monkeypatch, few, kind):
     monkeypatch.setattr(number_bins, "_FEW", few)
     values = pa.array([*TEXTS, None], pa.string())
-    assert bins(values.cast(kind), kind=pa.string()) == expected([*TEXTS.values(), None])
+    assert bins(values.cast(kind), kind=Kind(pa.string())) == expected([*TEXTS.values(), None])
 
 
 @pytest.mark.slow
@@ -176,20 +176,20 @@ def test_truth_values_without_a_declared_type_are_no_numbers():
 @pytest.mark.parametrize("kind", [pa.date32(), pa.timestamp("us"), pa.bool_(), pa.time64("us"), pa.binary()])
 def test_a_column_that_holds_no_numbers_is_refused_by_its_type(kind):
     with pytest.raises(ParameterError, match=r"domain must not be Edges for a column of .*: use Periods"):
-        NumberBins(Edges("0,1"), label_type=kind, missing=True)
-    NumberBins(Edges("0,1"), label_type=Kind(kind, declared=False), missing=True)
+        NumberBins(Edges("0,1"), kind=Kind(kind), missing=True)
+    NumberBins(Edges("0,1"), kind=Kind(kind, declared=False), missing=True)
 
 
 @pytest.mark.parametrize("values", [pa.array([1, None]), pa.array(["1", "secret-4711"]), pa.array([1.0, float("nan")])])
 def test_without_a_bin_for_missing_values_they_are_an_error_that_shows_none(values):
-    assert NumberBins(Edges("0,1"), label_type=values.type, missing=False).domain.size == 3
+    assert NumberBins(Edges("0,1"), kind=Kind(values.type), missing=False).domain.size == 3
     with pytest.raises(DataError, match="missing or is no number") as caught:
         bins(values, "0,1", missing=False)
     assert shows_nothing(caught, "4711")
 
 
 def test_the_bin_of_missing_values_always_exists():
-    assert NumberBins(Edges("0,1"), label_type=pa.int64(), missing=True).domain.size == 4
+    assert NumberBins(Edges("0,1"), kind=Kind(pa.int64()), missing=True).domain.size == 4
 
 
 def test_pieces_and_nothing_at_all():

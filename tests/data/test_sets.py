@@ -19,6 +19,7 @@ import pytest
 from shuffledp import DummyHistogram, Edges, Histogram, SparseHistogram
 from shuffledp.data import Source, find_files, open_engine
 from shuffledp.data.bins import Codebook
+from shuffledp.data.labels import Kind
 from shuffledp.data.people import People
 from shuffledp.data.where import Condition
 from shuffledp.errors import DataError, ParameterError
@@ -413,7 +414,7 @@ def test_columns_that_differ_in_capitals_are_not_taken_for_each_other(tmp_path):
 
 def test_a_codebook_in_another_call_makes_other_sets():
     table = {"person": [1, 1], "value": ["a", "b"]}
-    one, other = (Codebook(list(labels), label_type=pa.string(), missing=False, other=True) for labels in ("a", "ab"))
+    one, other = (Codebook(list(labels), kind=Kind(pa.string()), missing=False, other=True) for labels in ("a", "ab"))
     with engine(table, user="person", values_per_person=2) as opened:
         assert counted(opened, one) == {0: 1, 1: 1}
         assert counted(opened, other) == {0: 1, 1: 1}

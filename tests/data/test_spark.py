@@ -11,6 +11,7 @@ import pytest
 from shuffledp import Histogram, SparseHistogram, private_histogram
 from shuffledp.data import Source, find_files, open_engine
 from shuffledp.data.bins import Codebook
+from shuffledp.data.labels import Kind
 from shuffledp.data.spark_files import read_json_lines, read_separated_text
 from shuffledp.errors import DataError, ParameterError
 from tests.data.test_engines import EXPECTED, SECRET, TABLE, WRITERS, write_csv
@@ -86,7 +87,7 @@ def test_the_whole_release(spark):
 
 
 def message_tally(data, protocol):
-    book = Codebook(range(BINS), label_type=pa.int64(), missing=False, other=False)
+    book = Codebook(range(BINS), kind=Kind(pa.int64()), missing=False, other=False)
     with closing(engine(data)) as opened:
         return opened.tally(protocol, book)
 
@@ -190,7 +191,7 @@ def test_another_master_while_a_session_runs_is_refused(spark, tmp_path):
 
 
 def test_without_java_one_sentence_says_what_to_do(monkeypatch):
-    from shuffledp.data.spark_session import check_java
+    from shuffledp.data.spark_files import check_java
 
     monkeypatch.setenv("PATH", "/nowhere")
     monkeypatch.delenv("JAVA_HOME", raising=False)

@@ -6,7 +6,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from shuffledp.data.spark_texts import SparkCounts
+from shuffledp.data.spark_files import SparkCounts
 from shuffledp.histogram.text_code import TextCode
 from shuffledp.protocols.free_text import FreeText, TallyCounts
 

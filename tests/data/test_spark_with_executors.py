@@ -14,6 +14,7 @@ import pytest
 from shuffledp import SparseHistogram
 from shuffledp.data import find_files
 from shuffledp.data.bins import Codebook
+from shuffledp.data.labels import Kind
 from shuffledp.protocols import MessageCount
 from tests.data import test_spark as on_one_machine
 from tests.data.spark_sessions import CLUSTER, start
@@ -79,7 +80,7 @@ def test_a_task_that_is_killed_and_tried_again_makes_the_same_messages(cluster, 
         def tally(self, messages):
             return inner.tally(messages)
 
-    book = Codebook(range(BINS), label_type=pa.int64(), missing=False, other=False)
+    book = Codebook(range(BINS), kind=Kind(pa.int64()), missing=False, other=False)
     tallies = []
     for deadly in (False, True):
         tallies.append(engine(data, user=user).tally(Fragile(deadly), book))

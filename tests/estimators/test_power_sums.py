@@ -4,9 +4,8 @@ import mpmath
 import numpy as np
 import pytest
 
-from shuffledp.estimators import power_sums, tree_counts
-from shuffledp.estimators.power_sums import PowerSums, has_polynomials
-from shuffledp.estimators.tree import Tree
+from shuffledp.estimators import tree_counts
+from shuffledp.estimators.tree import _REACH, PowerSums, Tree, _polynomials, has_polynomials
 from shuffledp.estimators.tree_counts import _groups, alone, distribution_widths, normal_width, prefix_errors
 from shuffledp.noise import Binomial, CompoundPoisson
 from shuffledp.noise.binomial import round_up_to_grid
@@ -75,9 +74,9 @@ def test_polynomials_are_accurate_to_twelve_digits(distribution):
     """The cumulant over x^2, by mpmath where it has a closed form."""
     if isinstance(distribution, CompoundPoisson):
         return
-    (cumulant, *_), p = power_sums._polynomials(distribution), mpmath.mpf(distribution.probability)
+    (cumulant, *_), p = _polynomials(distribution), mpmath.mpf(distribution.probability)
     with mpmath.workdps(40):
-        for x in np.linspace(-power_sums._REACH, power_sums._REACH, 10):
+        for x in np.linspace(-_REACH, _REACH, 10):
             exact = distribution.trials * (mpmath.log1p(p * mpmath.expm1(mpmath.mpf(x))) - p * mpmath.mpf(x)) / x**2
             assert np.polyval(cumulant[::-1], x) == pytest.approx(float(exact), rel=1e-12)
 
@@ -90,7 +89,7 @@ def test_heavy_tails_have_no_polynomials():
 @pytest.mark.parametrize("mean", [2.0, 5.0])
 def test_clusters_whose_polynomials_are_not_accurate_have_none(mean):
     clusters = CompoundPoisson(rate=3.0, size_weights=gamma_sizes(mean=mean, shape=4.0))
-    assert clusters.largest_tilt > 2 * power_sums._REACH
+    assert clusters.largest_tilt > 2 * _REACH
     assert not has_polynomials(clusters)
 
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from shuffledp.estimators.text_tests import EARLY_SHARE, TextTests
+from shuffledp.estimators.text_search import EARLY_SHARE, TextTests
 from shuffledp.protocols.shuffled.hashed import HashedHistogram
 from shuffledp.protocols.target import Target
 

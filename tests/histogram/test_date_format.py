@@ -9,7 +9,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from shuffledp import ParameterError, Periods
-from shuffledp.histogram.date_format import DateFormat
+from shuffledp.histogram.periods import DateFormat
 
 EPOCH = datetime(1970, 1, 1)
 DIRECTIVES = [

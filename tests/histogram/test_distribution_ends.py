@@ -6,8 +6,7 @@ from itertools import product
 import numpy as np
 import pytest
 
-from shuffledp.histogram.distribution import Distribution
-from shuffledp.histogram.ordered_estimate import rising_band, whole_bounds
+from shuffledp.histogram.ordered_estimate import Distribution, rising_band, whole_bounds
 
 BANDS = [
     ([0, 2, 3, 5], [2, 3, 5, 6]),

@@ -16,8 +16,8 @@ from shuffledp import Release, private_histogram
 from shuffledp.data import Source
 from shuffledp.data.people import People
 from shuffledp.explain.release import share_interval
+from shuffledp.histogram.intervals import Passing, Share
 from shuffledp.histogram.labels import Absent
-from shuffledp.histogram.passing import Passing, Share
 
 GUARANTEE = {"epsilon": 1.0, "delta": 1e-6}
 WHERE = "country = 'DE'"

@@ -3,8 +3,7 @@
 import numpy as np
 import pytest
 
-from shuffledp.histogram.hash_family import is_prime, next_prime
-from shuffledp.histogram.remainders import Remainders
+from shuffledp.histogram.hash_family import Remainders, is_prime, next_prime
 
 
 def largest_prime(digits):

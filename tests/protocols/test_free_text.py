@@ -9,7 +9,7 @@ import pytest
 from scipy import stats
 
 from shuffledp.errors import DataError, ParameterError
-from shuffledp.estimators import text_tests
+from shuffledp.estimators import text_search
 from shuffledp.histogram.labels import NO_TEXT, OTHER_TEXT, NotAValue
 from shuffledp.histogram.text_code import END, FIRST_PIECE, NONE, OTHER, Step, TextCode
 from shuffledp.protocols.free_text import MOST_EQUAL, FreeText, LocalMessages, TallyCounts
@@ -331,7 +331,7 @@ def planted(protocol, code, *, level, path, number):
 
 @pytest.mark.slow
 def test_forged_messages_do_not_make_a_search_endless(monkeypatch):
-    monkeypatch.setattr(text_tests, "FEWEST_CONTINUED", 30)
+    monkeypatch.setattr(text_search, "FEWEST_CONTINUED", 30)
     rng, search = np.random.default_rng(5), searching(WORDS, users=900)
     protocol, tests = search.protocol, search.tests
     rows = np.repeat([WORDS.values_of(text) for text in ("abc", "dddd", "e")], 300, axis=0)

@@ -1,11 +1,11 @@
 """One column in memory as an Arrow array that can be counted, and the schemas and batches of Arrow and Parquet files.
 
 Data with a type of its own (Arrow, polars, numpy and pandas except for their objects) keeps that type. Data without
-one, such as a list, is taken value by value: its type is never inferred from all values together, where one value would
-change the labels of all others.
+one, such as a list, is taken value by value: a type inferred from all values together would let one value change the
+labels of all others.
 
 Every file must have the needed columns with one type. Programs write whole numbers with a point as soon as one of them
-is missing. One person can thus change the type of a file, which would rename the values of all others.
+is missing, so one person could change the type of a file, and with it the labels of all others.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _EQUAL_IN_EVERY_WAY = frozenset((str, int, bool, float, Decimal, date, datetime)
 """Types whose equal values have equal labels, so that the key of each value is computed once."""
 
 _AT_ONCE = 1 << 20
-"""Fixed-width texts that are Python objects at the same time."""
+"""Fixed-width texts that are Python objects at the same time: those take a multiple of their memory."""
 
 _MAYBE_MISSING = (type(None), float)
 """Types of missing values among text."""
@@ -42,8 +42,8 @@ _UNITS = ("D", "s", "ms", "us", "ns")
 class Stored:
     """Values as an Arrow array. `kind` says how entries are read; None means by the type that DuckDB gives them.
 
-    `declared` says that the type is part of the data's schema and was not inferred from the values. `continuous` is the
-    dtype of an array or a series of floats or timestamps; it decides nothing but a warning to the caller, who made it.
+    `declared` says that the type was not inferred from the values. `continuous` is the dtype of an array or a series of
+    floats or timestamps; it decides nothing but a warning.
     """
 
     entries: Any
@@ -132,7 +132,6 @@ def _store_polars(values: Any) -> Stored:
 
 
 def _store_pandas(values: Any) -> Stored:
-    """A series, an index or an array of pandas."""
     pa, kind = arrow(), type(values.dtype).__name__
     if kind == "CategoricalDtype":
         codes = getattr(values, "cat", values).codes
@@ -194,8 +193,7 @@ def _store_numpy(values: NDArray[Any]) -> Stored:
 def store_one_by_one(values: Any) -> Stored:
     """Store values of any kinds, in a list or an array of objects.
 
-    If all are of one kind that Arrow stores unchanged, Arrow stores them, which is faster. Both ways give each value
-    the same label, so the choice has no influence on the result.
+    Arrow stores values of one kind faster. Both ways give each value the same label, so the choice has no influence.
     """
     pa = arrow()
     if type(next((value for value in values if type(value) not in _MAYBE_MISSING), None)) is str:
@@ -213,7 +211,7 @@ def store_one_by_one(values: Any) -> Stored:
 
 
 def _keys(values: Iterable[Any]) -> Any:
-    """The keys of the labels of values of any kind; no key for a missing value."""
+    """The keys of the labels of values of any kind; None for a missing value."""
     known: dict[Any, str | None] = {}
 
     def spelled(value: Any) -> str | None:
@@ -287,7 +285,6 @@ class ArrowScan:
 
 
 def _opened(file: Any, needed: Sequence[str] | None = None) -> Any:
-    """A reader of a file or of a stream, of the needed columns only."""
     import pyarrow.ipc as ipc
 
     whole = file.read(len(_MAGIC)) == _MAGIC
@@ -302,14 +299,25 @@ def _opened(file: Any, needed: Sequence[str] | None = None) -> Any:
 
 def check_schemas(files: Files, needed: Sequence[str]) -> None:
     """Refuse files that lack a column, or have it with another type than the first file."""
-    first: dict[str, Any] = {}
-    for path in files.paths:
-        schema = _schema(path, files.format)
-        check_columns(path if len(files.paths) > 1 else None, schema.names, needed)
+    kinds = ((path, [(one.name, plain_type(one.type)) for one in _schema(path, files.format)]) for path in files.paths)
+    check_alike(kinds, needed, several=len(files.paths) > 1)
+
+
+def check_alike(
+    files: Iterable[tuple[str, Sequence[tuple[str, Any]]]], needed: Sequence[str], *, several: bool = True
+) -> None:
+    """Refuse paths whose columns, given as names and types, lack one or have another type of it than the first."""
+    first: dict[str, tuple[str, Any]] = {}
+    for path, columns in files:
+        check_columns(path if several else None, [name for name, _ in columns], needed)
         for name in needed:
-            kind = plain_type(schema.field(name).type)
-            if first.setdefault(name, kind) != kind:
-                raise other_type(name, path=path, kind=kind, first_path=files.paths[0], first=first[name])
+            kind = dict(columns)[name]
+            known_path, known = first.setdefault(name, (path, kind))
+            if known != kind:
+                raise DataError(
+                    f"column {name!r} holds {kind} in {named(path)} and {known} in {named(known_path)}: write all "
+                    "files with one type"
+                )
 
 
 def check_columns(path: str | None, names: Sequence[str], needed: Sequence[str]) -> None:
@@ -320,14 +328,6 @@ def check_columns(path: str | None, names: Sequence[str], needed: Sequence[str])
             raise DataError(f"there is no column {name!r}{where}: there are {', '.join(names)}")
         if list(names).count(name) > 1:
             raise DataError(f"there are several columns {name!r}{where}: rename all but one")
-
-
-def other_type(name: str, *, path: str, kind: Any, first_path: str, first: Any) -> DataError:
-    """Return the error for a column whose type differs between files."""
-    return DataError(
-        f"column {name!r} holds {kind} in {named(path)} and {first} in {named(first_path)}: write all files with one "
-        "type"
-    )
 
 
 def _schema(path: str, format: str) -> Any:

@@ -24,7 +24,7 @@ from shuffledp.histogram.periods import Periods
 
 
 class Encoder(Protocol):
-    """Maps an Arrow array to bins: of a list of values, of intervals of numbers, of periods, or of several crossed."""
+    """Maps an Arrow array to bins: of listed values, intervals of numbers, periods, or several of them crossed."""
 
     @property
     def domain(self) -> Domain:
@@ -45,13 +45,12 @@ _LONGEST_NUMBER = 400
 class Codebook:
     """A listed domain for a column: its labels, then missing (unless dropped), then all other values (if wanted).
 
-    The extra bins exist whether or not a value needs them, so that they reveal nothing about the data. The bin of a
-    value depends on that value and on the list alone: the bin of its own label, else of a label that reads like it,
-    such as the text "7" for the number 7.
+    The extra bins exist whether or not a value needs them, so that they reveal nothing. A value's bin depends on the
+    value and the list alone: the bin of its own label, else of one that reads like it, such as the text "7" for the
+    number 7.
     """
 
-    def __init__(self, labels: Sequence[Any], *, label_type: Any, missing: bool, other: bool) -> None:
-        kind = label_type if isinstance(label_type, Kind) else Kind(label_type)
+    def __init__(self, labels: Sequence[Any], *, kind: Kind, missing: bool, other: bool) -> None:
         listed = _labels(labels)
         fits = [kind.can_have(one) for one in listed]
         # where all entries are of one kind, a label of that kind need not stand for others
@@ -92,7 +91,7 @@ def _labels(given: Iterable[Any]) -> list[Any]:
 
 
 def _readings(one: Any) -> Iterator[Any]:
-    """The other labels that a label of the domain stands for, where they have no bin of their own."""
+    """Other labels that a label stands for, where they have no bin of their own."""
     if one is None:
         return
     if isinstance(one, str):
@@ -113,7 +112,7 @@ def _readings(one: Any) -> Iterator[Any]:
 
 
 def _read(text: str) -> Iterator[Any]:
-    """The labels of other kinds that a text can be read as."""
+    """Labels of other kinds that a text reads like."""
     if text.lower() in ("true", "false"):
         yield text.lower() == "true"
     if len(text) <= _LONGEST_NUMBER and _NUMBER.fullmatch(text):
@@ -131,9 +130,9 @@ def _read(text: str) -> Iterator[Any]:
 
 
 class CrossBins:
-    """Rows of several columns, as an Arrow array of structs whose fields are the columns in their order.
+    """Rows of several columns, as an Arrow array of structs.
 
-    The bins of its values give the bin of a row, and the last column changes fastest; its label is their tuple.
+    The bins of its values give the bin of a row; the last column changes fastest.
     """
 
     def __init__(self, encoders: Sequence[Encoder]) -> None:
@@ -163,8 +162,8 @@ Possible = list[Any] | Edges | Periods
 def possible_values(domain: Any, names: Sequence[str]) -> list[Possible | None] | None:
     """Return the possible values of each column; None where anything is possible.
 
-    For several columns, `domain` is a list with an entry for each, in their order, or a dictionary by their names. An
-    entry that is None, or missing in the dictionary, stands for any value.
+    For several columns, `domain` is a list with an entry for each, or a dictionary by their names. An entry that is
+    None, or missing in the dictionary, stands for any value.
     """
     if domain is None or (isinstance(domain, Domain) and not domain.can_list):
         return None
@@ -192,7 +191,7 @@ def possible_values(domain: Any, names: Sequence[str]) -> list[Possible | None] 
 
 
 def _of_the_only_column(domain: Any, name: str) -> Any:
-    """The domain of the only column, which may also be given under its name, or as a list with one entry."""
+    """The only column can also have its domain under its name, or in a list with one entry."""
     if isinstance(domain, Mapping) and list(domain) == [name]:
         return domain[name]
     if isinstance(domain, list | tuple) and len(domain) == 1 and isinstance(domain[0], Domain | Edges | Periods):
@@ -212,7 +211,6 @@ def _few_enough(size: int) -> None:
 
 
 def _possible(domain: Any) -> Possible:
-    """The labels of a listed domain, or its intervals or periods."""
     if isinstance(domain, Edges | Periods):
         return domain
     if isinstance(domain, Domain) and domain.can_list:
@@ -242,8 +240,8 @@ def encoders_of(
 ) -> list[Encoder | None]:
     """Return the encoder of each column, None where any value is possible; `other` is for columns with a list.
 
-    Unless it `refuses` values without a bin, all values have one: those outside a list are counted together, and those
-    that are no number or date as missing.
+    Unless it `refuses` values without a bin, those outside a list are counted together, and those that are no number or
+    date as missing.
     """
     listed = [not isinstance(part, Edges | Periods | None) for part in possible]
     if other and not any(listed):
@@ -257,9 +255,8 @@ def encoders_of(
 
 
 def _encoder(possible: Possible, kind: Kind, *, missing: bool, other: bool) -> Encoder:
-    """The encoder of one column, from a list of labels, edges of numbers or periods of time."""
     if isinstance(possible, Edges):
-        return NumberBins(possible, label_type=kind, missing=missing)
+        return NumberBins(possible, kind=kind, missing=missing)
     if isinstance(possible, Periods):
-        return DateBins(possible, label_type=kind, missing=missing)
-    return Codebook(possible, label_type=kind, missing=missing, other=other)
+        return DateBins(possible, kind=kind, missing=missing)
+    return Codebook(possible, kind=kind, missing=missing, other=other)

@@ -1,12 +1,12 @@
 r"""CSV and TSV in one fixed grammar that does not depend on the rows; text files in blocks of whole records.
 
-A record is one or more fields with delimiters between them and a line break, `\n` or `\r\n`, at its end. A field is
-plain text without quotes, delimiters or line breaks, or any text in double quotes, with quotes inside it doubled;
-spaces belong to it. All records have the same number of fields as the header. Everything else is refused.
+A field is plain text without quotes, delimiters or line breaks, or any text in double quotes, with quotes inside it
+doubled; spaces belong to it. A record ends with `\n` or `\r\n` and has as many fields as the header. Everything else is
+refused (docs/reference/files-and-engines.md).
 
 A byte is inside quotes if the number of quotes before it is odd. So if a line is replaced by another with an odd number
 of quotes, the file ends inside quotes and is refused; if by one with an even number, every other record is read as
-before. Looser grammars lack this property. pyarrow.csv reads `"b,2` and the lines after it, up to the next quote, as
+before. Looser grammars lack this property: pyarrow.csv reads `"b,2` and the lines after it, up to the next quote, as
 one record, which removes the other people of these lines without an error.
 """
 
@@ -42,7 +42,7 @@ class MalformedError(Exception):
 def parse_records(text: bytes, *, delimiter: bytes, fields: int, wanted: Sequence[int]) -> list[Any]:
     """Return the wanted fields of all records of a text that ends with a line break, as Arrow arrays of text.
 
-    A field without any text is missing (null); a field of two quotes is empty text.
+    A field without any text is missing (null); two quotes are empty text.
     """
     raw = np.frombuffer(text, dtype=np.uint8)
     ends, doubled = _separators(text, raw, delimiter)
@@ -117,7 +117,7 @@ def _separators(text: bytes, raw: NDArray[np.uint8], delimiter: bytes) -> tuple[
 def _check_quotes(
     text: bytes, raw: NDArray[np.uint8], quotes: NDArray[np.int64], delimiter: bytes
 ) -> NDArray[np.int64]:
-    """The places of the second of two doubled quotes.
+    """Return the places of the second of two doubled quotes.
 
     A doubled quote closes and opens again. So every quote that opens comes after a separator, the beginning or a quote,
     and every quote that closes comes before a separator, a carriage return or a quote.
@@ -157,7 +157,6 @@ def _check_records(text: bytes, raw: NDArray[np.uint8], ends: NDArray[np.int64],
 def _column(
     raw: NDArray[np.uint8], starts: NDArray[np.int64], ends: NDArray[np.int64], doubled: NDArray[np.int64]
 ) -> Any:
-    """One field of every record, without its quotes."""
     quoted = (raw[starts] == _QUOTE) & (ends > starts)
     present = quoted | (ends > starts)
     if quoted.any():
@@ -183,7 +182,7 @@ _UTF8_MARK = codecs.BOM_UTF8
 
 
 class Block(NamedTuple):
-    """Whole records, the number of line breaks before them in the file, and the share of the file that is read."""
+    """Whole records, the line breaks before them in the file, and the share of the file that is read."""
 
     text: bytes
     line_breaks: int
@@ -245,7 +244,6 @@ def _last_end(text: bytes, *, quotes: bool) -> int:
 
 
 def _pieces(path: str, encoding: str) -> Iterator[tuple[bytes, float]]:
-    """The bytes of a file in UTF-8, with the share of the file that is read."""
     import pyarrow
 
     try:
@@ -270,5 +268,5 @@ def _compression(path: str) -> str | None:
 
 
 def _count(sign: bytes, text: bytes) -> int:
-    """The number of times a byte occurs; numpy counts frequent bytes faster than bytes.count."""
+    """Count a byte: numpy counts frequent bytes faster than bytes.count."""
     return int(np.count_nonzero(np.frombuffer(text, dtype=np.uint8) == sign[0]))

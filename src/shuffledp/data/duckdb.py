@@ -17,7 +17,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shuffledp.data.arrow import ArrowScan, check_schemas
-from shuffledp.data.contributions import (
+from shuffledp.data.engine import (
+    Encode,
     bins_of_people,
     bounded,
     in_rows,
@@ -25,7 +26,6 @@ from shuffledp.data.contributions import (
     select_rows,
     sizes_of,
 )
-from shuffledp.data.engine import Encode
 from shuffledp.data.files import Files, Scratch, is_remote, named
 from shuffledp.data.source import Source
 from shuffledp.data.tables import Scan
@@ -55,9 +55,9 @@ _SETS_AT_ONCE = 1 << 16
 
 
 class Sets(NamedTuple):
-    """A query for the list that each person holds, of bins, if `encode` made them, or values, and its `size`.
+    """A query for the list of bins, if `encode` made them, or values that each person holds, and its `size`.
 
-    The size counts the marker of people who have more values than count, which is not in the list.
+    The size counts the marker of people who have more values than count.
     """
 
     query: str
@@ -65,10 +65,7 @@ class Sets(NamedTuple):
 
 
 class InProcess:
-    """Counts a source with DuckDB; makes, shuffles and tallies messages batch by batch with numpy.
-
-    A simulation passes `rng`, which chooses a row, or some values, of each person.
-    """
+    """Counts a source with DuckDB; makes and tallies messages batch by batch with numpy. `rng` is for simulations."""
 
     def __init__(self, source: Source, *, progress: Progress = quiet, rng: np.random.Generator | None = None) -> None:
         try:
@@ -98,7 +95,9 @@ class InProcess:
         try:
             with self._clear_errors():
                 self._connection.execute("SET enable_progress_bar = true; SET enable_progress_bar_print = false")
-                self._all_rows = self._select()
+                query = self._table()
+                types = {name: kind for name, kind, *_ in self._run(f"DESCRIBE {query}")}
+                self._all_rows = select_rows(query, source, fields=self._fields, user=self._user, types=types)
                 self._rows = self._one_row_each()
                 with self._reader(f"SELECT value FROM ({self._rows}) LIMIT 0") as reader:
                     self.label_type = reader.schema.field(0).type
@@ -129,8 +128,10 @@ class InProcess:
 
     def people(self) -> int:
         """Return the number of people."""
-        if self._source.in_sets:
-            query = self._count_sets()
+        if self._sets is not None:
+            query = f"SELECT count(*) FROM ({self._sets.query})"
+        elif self._source.in_sets and self._source.user is not None:
+            query = f"SELECT count(DISTINCT person) FROM ({self._rows})"
         elif self._counted:
             query = "SELECT sum(people)::BIGINT FROM counted"
         else:
@@ -151,7 +152,11 @@ class InProcess:
                 self._run(f"CREATE OR REPLACE TABLE counted AS {query}", "counting values")
             self._counted = True
         counted = self._stream("SELECT value, people FROM counted")
-        return ((_bins(batch.column(0), None if encoded else encode), _numbers(batch.column(1))) for batch in counted)
+        for_bins = None if encoded else encode
+        return (
+            (batch.column(0) if for_bins is None else for_bins(batch.column(0)), _numbers(batch.column(1)))
+            for batch in counted
+        )
 
     def holdings(self, encode: Encode | None = None) -> dict[int, int]:
         """Return how many people hold 0, 1, ... values."""
@@ -179,10 +184,7 @@ class InProcess:
             yield batch.column(0), _numbers(batch.column(1)), _numbers(batch.column(2))
 
     def tally(self, protocol: MessageProtocol, encode: Encode) -> Tally:
-        """Make, shuffle and count messages, batch by batch, on all cores.
-
-        Only the sum of the tallies of all batches is returned, which is the tally of all messages in any order.
-        """
+        """Make, shuffle and count messages on all cores: the tally of all is the sum over batches."""
         at_once = max(1, min(_ROWS_AT_ONCE, int(_MESSAGES_AT_ONCE / protocol.messages_per_user.expected)))
         nobody = np.empty((0, 1) if self._source.in_sets else 0, dtype=np.int64)
         total, done = decoded(protocol, protocol.tally(protocol.randomize(nobody))), 0
@@ -214,31 +216,22 @@ class InProcess:
         self._scratch.close()
 
     def _bins(self, encode: Encode, at_once: int, *, marker: int) -> Iterator[NDArray[np.int64]]:
-        """Everybody's bin, or row of bins, in batches of at most this number of people."""
-        for bins in self._rows_of_bins(encode, marker) if self._source.in_sets else self._one_bin_each(encode):
+        """Bins, or rows of them, in batches of at most this number of people."""
+        if self._source.in_sets:
+            sets = self._hold(encode)
+            values_only = None if sets.encode is not None else encode
+            held = self._stream(f"SELECT held, size FROM ({sets.query})", at_once=_SETS_AT_ONCE)
+            parts = (in_rows(batch, values_only, marker=marker) for batch in held)
+        else:
+            parts = (encode(batch.column(0)) for batch in self._stream(f"SELECT value FROM ({self._rows})"))
+        for bins in parts:
             for start in range(0, len(bins), at_once):
                 yield bins[start : start + at_once]
 
-    def _one_bin_each(self, encode: Encode) -> Iterator[NDArray[np.int64]]:
-        for batch in self._stream(f"SELECT value FROM ({self._rows})"):
-            yield encode(batch.column(0))
-
     # sets ---------------------------------------------------------------------------------------------------------
 
-    def _rows_of_bins(self, encode: Encode, marker: int) -> Iterator[NDArray[np.int64]]:
-        sets = self._hold(encode)
-        for batch in self._stream(f"SELECT held, size FROM ({sets.query})", at_once=_SETS_AT_ONCE):
-            yield in_rows(batch, None if sets.encode is not None else encode, marker=marker)
-
-    def _count_sets(self) -> str:
-        """A query for the number of people, with or without values."""
-        if self._sets is not None:
-            return f"SELECT count(*) FROM ({self._sets.query})"
-        person = "*" if self._source.user is None else "DISTINCT person"
-        return f"SELECT count({person}) FROM ({self._rows})"
-
     def _hold(self, encode: Encode | None) -> Sets:
-        """What each person holds; the choice is cached."""
+        """What each person holds; the random choice is cached."""
         if self._source.user is None:  # a row is a person, who holds its value or nothing: in any bin at most once
             held = "CASE WHEN kept THEN [value] ELSE [] END AS held, kept::INTEGER AS size"
             self._sets = Sets(f"SELECT {held} FROM ({self._rows})", None)
@@ -258,7 +251,6 @@ class InProcess:
         return self._sets
 
     def _bound(self, encode: Encode | None) -> None:
-        """A table of at most the allowed number of values, or bins, of each person."""
         import pyarrow
 
         rng, most = generator(self._rng), self._source.values_per_person
@@ -275,14 +267,7 @@ class InProcess:
 
     # reading ------------------------------------------------------------------------------------------------------
 
-    def _select(self) -> str:
-        """A query for the values of all rows, their person, and with sets whether they count."""
-        query = self._table()
-        types = {name: kind for name, kind, *_ in self._run(f"DESCRIBE {query}")}
-        return select_rows(query, self._source, fields=self._fields, user=self._user, types=types)
-
     def _one_row_each(self) -> str:
-        """A query for one value of each person; with sets, for all values."""
         if self._source.in_sets or self._source.user is None:
             return self._all_rows
         self._choose_rows(self._all_rows)
@@ -310,7 +295,6 @@ class InProcess:
         self._connection.remove_function("random_word")
 
     def _table(self) -> str:
-        """A query for the needed columns, or the whole table."""
         data, needed = self._source.data, self._source.needed
         if not isinstance(data, Files):
             self._scan, self._fields, self._user = data.scan, data.fields, data.user
@@ -333,7 +317,7 @@ class InProcess:
         return values_of_lines(needed) if data.format == "json" else "SELECT * FROM scanned"
 
     def _check_keys(self, files: Files) -> None:
-        """Refuse a file without the column in any line; stop at the first line that has it."""
+        """Refuse a file without the column in any line."""
         for path in files.paths:
             self._scan = TextScan(replace(files, paths=(path,)), [])
             for name in self._source.needed:
@@ -342,7 +326,7 @@ class InProcess:
                     raise DataError(f"there is no column {name!r} in any line of {named(path)}")
 
     def _refuse_wrong_line(self, files: Files) -> None:
-        """Refuse the first line of JSON files that is no object or has a nested value, if there is one."""
+        """Refuse the first line of JSON files that is no object or has a nested value."""
         for path in files.paths:
             self._scan = TextScan(replace(files, paths=(path,)), [])
             for number, reason in self._run(wrong_line(self._source.needed)):
@@ -351,7 +335,7 @@ class InProcess:
     # running ------------------------------------------------------------------------------------------------------
 
     def _run(self, query: str, what: str = "") -> Any:
-        """The rows of a query, which runs in another thread; this one reports progress and handles interrupts."""
+        """Run a query in another thread; this one reports progress and handles interrupts."""
         outcome: list[Any] = []
         finished = threading.Event()  # a thread's own join() may return too early after an interrupt
 
@@ -367,7 +351,9 @@ class InProcess:
         threading.Thread(target=work, daemon=True).start()
         try:
             while not finished.wait(0.1):
-                if what and (done := self._done()) > 0:
+                scanned = self._scan.done if isinstance(self._scan, TextScan) else None
+                done = self._connection.query_progress() / 100 if scanned is None else scanned
+                if what and done > 0:  # below 0 where it is unknown
                     self._progress(what, done)
         except BaseException:
             self._connection.interrupt()
@@ -379,12 +365,7 @@ class InProcess:
             raise outcome[0]
         return outcome[0]
 
-    def _done(self) -> float:
-        """The share of the query that is done, if known."""
-        return self._scan.done if isinstance(self._scan, TextScan) else self._connection.query_progress() / 100
-
     def _stream(self, query: str, at_once: int = _ROWS_AT_ONCE) -> Iterator[Any]:
-        """The Arrow batches of a query's result."""
         with self._clear_errors(), self._reader(query, at_once) as reader:
             yield from reader
 
@@ -427,17 +408,13 @@ class InProcess:
             raise DataError(f"{data.shown} cannot be read as {data.format}: damaged, or of another format") from None
 
 
-def _bins(entries: Any, encode: Encode | None) -> Any:
-    return entries if encode is None else encode(entries)
-
-
 def _numbers(column: Any) -> NDArray[np.int64]:
-    """Return integers, none of them null, as an array; `to_numpy` would import pandas, which takes half a second."""
+    """`to_numpy` would import pandas, which takes half a second."""
     return np.from_dlpack(column).astype(np.int64, copy=False)
 
 
 def _replacing(encode: Encode, refusals: list[DataError]) -> Callable[[Any], Any]:
-    """A function of DuckDB from values to bins, which keeps the error for a refused value: DuckDB would replace it."""
+    """A function for DuckDB that keeps the error for a refused value, which DuckDB would replace."""
     import pyarrow
 
     def bins(values: Any) -> Any:

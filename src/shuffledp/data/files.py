@@ -23,7 +23,7 @@ PREFIX = "shuffledp-"
 class Scratch:
     """A temporary folder for copies of people's data, readable by its owner alone.
 
-    `close`, the end of this object or the end of the program removes it. The removal is registered before the folder is
+    It is removed by `close`, with this object or with the program. The removal is registered before the folder is
     created, because an interrupt can come in between.
     """
 
@@ -51,7 +51,7 @@ _KNOWN = "Parquet (.parquet), Arrow (.arrow), CSV (.csv), TSV (.tsv) or JSON lin
 _TEXT = ("csv", "tsv", "json")
 FormatName = Literal["csv", "tsv", "jsonl", "parquet", "arrow"]
 _NAMES: dict[str, str] = {"csv": "csv", "tsv": "tsv", "jsonl": "json", "parquet": "parquet", "arrow": "arrow"}
-"""The names of formats as parameters, and as `Files` has them."""
+"""Names of formats as parameters, and in `Files`."""
 
 _ACROSS_LINES = ("iso2022", "hz", "unicode-escape", "punycode", "idna")
 """Prefixes of encodings in which one line can change how later lines are read, or swallow a line break."""
@@ -63,8 +63,7 @@ STANDARD_INPUT = "-"
 class Files:
     """Files of one format, read as one table. CSV and TSV have a header line; JSON has an object per line.
 
-    `passed_over` are the files of unknown format in a folder. `spool` keeps a copy of standard input for as long as
-    this record exists.
+    `passed_over` are the files of unknown format in a folder. `spool` keeps a copy of standard input alive.
     """
 
     paths: tuple[str, ...]
@@ -89,8 +88,8 @@ def find_files(
 ) -> Files:
     """Find files by names, folders and patterns such as 'logs/*.csv.gz'; - is standard input.
 
-    The endings of the names give the format unless `format` does: csv, tsv, jsonl, parquet or arrow. Names with a
-    scheme such as hdfs:// are left to the engine.
+    Endings give the format unless `format` does: csv, tsv, jsonl, parquet or arrow. Names with a scheme such as hdfs://
+    are left to the engine.
     """
     if format is not None and format not in _NAMES:
         raise ParameterError(f"format must be one of {', '.join(_NAMES)}, got {format!r}")
@@ -133,7 +132,7 @@ def names_something(name: str) -> bool:
 
 
 def is_remote(path: str) -> bool:
-    """Whether a path has a scheme, such as hdfs:// or s3a://."""
+    """Whether a path has a scheme, such as s3a://."""
     return "://" in path
 
 
@@ -144,7 +143,7 @@ def _checked_delimiter(delimiter: str | None) -> str | None:
 
 
 def _checked_encoding(encoding: str | None, format: str) -> str | None:
-    """Return Python's name of an encoding of text files in which each line can be read by itself."""
+    """Python's name of an encoding in which each line of a text file can be read by itself."""
     if encoding is None:
         return None
     if format not in _TEXT:
@@ -170,10 +169,7 @@ _SIGNS = {b"\x1f\x8b": ".gz", b"\x28\xb5\x2f\xfd": ".zst"}
 
 
 class Spool:
-    """A copy of standard input in a temporary file, since data is read more than once; removed with this object.
-
-    The name of a compressed copy has the ending of its compression.
-    """
+    """A copy of standard input in a temporary file, named by its compression: data is read more than once."""
 
     def __init__(self) -> None:
         if sys.stdin is None:
@@ -188,7 +184,7 @@ class Spool:
 
 
 def named(path: str) -> str:
-    """The name of a file in messages, where a copy of standard input is called standard input."""
+    """Return the name of a file for messages."""
     copied = Path(path).parent.name.startswith(PREFIX) and Path(path).name.split(".")[0] == _SPOOLED
     return "standard input" if copied else path
 
@@ -220,7 +216,6 @@ def _expand(pattern: str, format: str | None) -> tuple[list[str], list[str]]:
 
 
 def _refuse_repeated(paths: list[str]) -> None:
-    """Refuse the same file under two names, which would count its people twice."""
     seen: dict[Any, str] = {}
     for path in paths:
         status = None if is_remote(path) else Path(path).stat()

@@ -1,7 +1,4 @@
-"""From the entries of Arrow arrays to labels: how entries of a type are read, and where labels are found.
-
-`Kind` is for one column; `CrossKind` for several, whose rows are structs and whose labels are tuples.
-"""
+"""From the entries of Arrow arrays to labels: how entries of a type are read, and where labels are found."""
 
 from __future__ import annotations
 
@@ -27,8 +24,8 @@ class Kind:
     """How the entries of one column are read.
 
     `type` is the Arrow type of the entries, None where each entry is the key of a label of any kind. Dates and times
-    may be stored as whole numbers, since Arrow has years that Python and DuckDB lack. `declared` says that the type is
-    part of the data's schema and cannot come from people's values.
+    may be stored as whole numbers, since Arrow has years that Python and DuckDB lack. `declared` says that the type
+    cannot come from people's values.
     """
 
     type: Any = None
@@ -42,7 +39,8 @@ class Kind:
             found: list[Any] = entries.to_pylist()
             return found
         if self._is_time:
-            return [None if ticks is None else self._in_time(ticks) for ticks in _ticks(entries)]
+            stored = as_ticks(entries).to_pylist()
+            return [None if ticks is None else self._in_time(ticks) for ticks in stored]
         narrow = {16: np.float16, 32: np.float32}.get(self.type.bit_width) if self._is_float else None
         if narrow is not None:
             return [None if value is None else label(narrow(value)) for value in entries.to_pylist()]
@@ -54,7 +52,7 @@ class Kind:
             return True
         if not isinstance(known, self.own) or (isinstance(known, bool) and self.own is not bool):
             return False
-        if not self._is_integer:
+        if self.own is not int:
             return True
         lowest, highest = self._range
         return bool(lowest <= known <= highest)
@@ -89,10 +87,6 @@ class Kind:
     def is_plain(self) -> bool:
         """Whether entries are the labels themselves, all of one type of Python."""
         return self.is_direct and self.type is not None
-
-    @cached_property
-    def _is_integer(self) -> bool:
-        return self.own is int
 
     @cached_property
     def _is_float(self) -> bool:
@@ -141,7 +135,7 @@ class Finder:
             self._listed = pyarrow.array(list(self._numbers), kind.type or pyarrow.string())
 
     def __call__(self, entries: Any) -> NDArray[np.int64]:
-        """Return the number of every entry's label; -1 for unknown labels."""
+        """Return the number of every entry's label; -1 for unknown ones."""
         import pyarrow.compute as compute
 
         if self._listed is None:
@@ -158,25 +152,20 @@ def _key(known: Any) -> str | None:
 
 
 def as_ticks(entries: Any) -> Any:
-    """Return dates and times of an Arrow array as the whole numbers that store them."""
+    """Return dates and times of an Arrow array, which may be stored as whole numbers, as these."""
     import pyarrow
 
+    if pyarrow.types.is_integer(entries.type):
+        return entries
     width = pyarrow.int32() if entries.type.bit_width == 32 else pyarrow.int64()
     if isinstance(entries, pyarrow.ChunkedArray):
         return pyarrow.chunked_array([part.view(width) for part in entries.chunks], width)
     return entries.view(width)
 
 
-def _ticks(entries: Any) -> list[int | None]:
-    import pyarrow
-
-    found: list[int | None] = (entries if pyarrow.types.is_integer(entries.type) else as_ticks(entries)).to_pylist()
-    return found
-
-
 @dataclass(frozen=True)
 class BinKind:
-    """How the bins of a column are read whose values were replaced by them: as their labels."""
+    """How the bins of a column are read whose values were replaced by them."""
 
     domain: Domain
 
@@ -188,12 +177,12 @@ class BinKind:
 
 @dataclass(frozen=True)
 class CrossKind:
-    """How the entries of several columns are read, each by itself."""
+    """How the entries of several columns, which are structs, are read as tuples."""
 
     kinds: tuple[Kind | BinKind, ...]
 
     def labels(self, entries: Any) -> list[tuple[Any, ...]]:
-        """Return the tuple of labels of every struct of an Arrow array."""
+        """Return the labels of every struct of an Arrow array."""
         columns = (kind.labels(column) for kind, column in zip(self.kinds, entries.flatten(), strict=True))
         return list(zip(*columns, strict=True))
 
@@ -205,7 +194,7 @@ class CrossFinder:
         self._kind, self._numbers = kind, {tuple(map(key, row)): at for row, at in known}
 
     def __call__(self, entries: Any) -> NDArray[np.int64]:
-        """Return the number of every entry's tuple; -1 for unknown tuples."""
+        """Return the number of every entry's tuple; -1 for unknown ones."""
         found = (self._numbers.get(tuple(map(key, row)), -1) for row in self._kind.labels(entries))
         return np.fromiter(found, dtype=np.int64, count=len(entries))
 
@@ -215,31 +204,24 @@ def finder(kind: Kind | CrossKind, known: Iterable[tuple[Any, int]]) -> Finder |
     return CrossFinder(kind, known) if isinstance(kind, CrossKind) else Finder(kind, known)
 
 
-def check_countable(label_type: Any, *, listed: bool, name: str | None = None) -> None:
+def check_countable(kind: Kind, *, listed: bool, name: str) -> None:
     """Refuse a column of continuous values without a list of intervals, periods or values.
 
-    `label_type` is the type of the column, or the Kind of its entries; of several columns, a struct type. The type
-    alone decides, before anything is counted; a type that may come from people's values decides nothing. `name` is the
-    column's, for the error.
+    Its type alone decides, before anything is counted; one that may come from people's values decides nothing.
     """
     from pyarrow import types
 
-    kind = label_type if isinstance(label_type, Kind) else Kind(label_type)
     if listed or not kind.declared or kind.type is None:
         return
-    if types.is_struct(kind.type):
-        for part in kind.type:
-            check_countable(part.type, listed=False, name=name)
-        return
-    column = "the column" if name is None else f"column {name!r}"
     if types.is_floating(kind.type) or (types.is_decimal(kind.type) and kind.type.scale > 0):
         raise ParameterError(
-            f"domain must be given: {column} holds numbers with fractions ({kind.type}), which hardly ever repeat. "
-            "Count them in intervals (Edges) with edges such as 0,18,30,65 or 0:120:5, or list the possible values"
+            f"domain must be given: column {name!r} holds numbers with fractions ({kind.type}), which hardly ever "
+            "repeat. Count them in intervals (Edges) with edges such as 0,18,30,65 or 0:120:5, or list the possible "
+            "values"
         )
     if types.is_timestamp(kind.type):
         raise ParameterError(
-            f"domain must be given: {column} holds timestamps ({kind.type}), which hardly ever repeat. Count them by "
-            "hour, day, week, month or year (Periods), such as by month from 2026-01-01 to 2027-01-01, or list the "
-            "possible values"
+            f"domain must be given: column {name!r} holds timestamps ({kind.type}), which hardly ever repeat. Count "
+            "them by hour, day, week, month or year (Periods), such as by month from 2026-01-01 to 2027-01-01, or list "
+            "the possible values"
         )

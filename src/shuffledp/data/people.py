@@ -48,15 +48,15 @@ def _too_long(label: Any) -> bool:
 
 
 def _nothing() -> None:
-    """Do nothing before noise is sampled."""
+    """Do nothing."""
 
 
 @dataclass(frozen=True, eq=False)
 class TrueCounts:
     """The true counts of some bins: their places in an estimate (-1 for others) or numbers, and the people of each.
 
-    Of values under a contribution cap, `uncapped` has the numbers of people who have them. `values` is False for bins
-    that are not values.
+    `uncapped` has the people of each value without the contribution cap. `values` is False for bins that are not
+    values.
     """
 
     at: NDArray[np.int64]
@@ -66,10 +66,10 @@ class TrueCounts:
 
 
 class People:
-    """One value, or a set of a few values, for each person of a source, on the engine where they are.
+    """One value, or a set of a few, for each person of a source, on the engine where they are.
 
-    `values` are the possible values; `domain` also has the marker of people who have more values than count, if they
-    are counted. `rng` chooses one row, or some values, of each person in a simulation.
+    `values` are the possible values; `domain` also has the marker of people who have more values than count. `rng` is
+    for simulations.
     """
 
     def __init__(self, source: Source, *, progress: Progress = quiet, rng: np.random.Generator | None = None) -> None:
@@ -113,7 +113,7 @@ class People:
 
     @property
     def padding_bins(self) -> int:
-        """The number of padding bins, for people with fewer values than allowed; 0 where all hold exactly one."""
+        """The number of padding bins, for people with fewer values than allowed."""
         return self.source.bins_per_person if self.source.in_sets else 0
 
     @cached_property
@@ -124,7 +124,7 @@ class People:
 
     @property
     def _labels_without_value(self) -> NDArray[Any]:
-        """The labels of the bins that are not values: the marker, if there is one, then padding bins."""
+        """The labels of the marker, if there is one, then of padding bins."""
         most, number = self.source.values_per_person, self.padding_bins
         marker = [MoreThan(values=most)] if self.source.count_capped else []
         return as_symbols([*marker, *(Absent(most=number - at) for at in range(1, number + 1))])
@@ -172,7 +172,7 @@ class People:
         return Tally.join(seen)
 
     def named(self) -> Iterator[tuple[list[Any], NDArray[np.int64]]]:
-        """Return the labels of all values of people, and the true number of people of each, in batches."""
+        """Return the labels of all values, and the true number of people of each, in batches."""
         for labels, people in self._engine.counts():
             yield self._kind.labels(labels), people
 
@@ -188,7 +188,7 @@ class People:
     def truth(self, labels: NDArray[Any], symbols: NDArray[Any]) -> Iterator[TrueCounts]:
         """Return the true counts in batches, with the places of their bins among reported labels.
 
-        `symbols` are the numbers of the same labels in a listed domain.
+        `symbols` are the numbers of these labels in a listed domain.
         """
         if self._encoder is not None:
             for part in self.numbered_truth():
@@ -216,7 +216,7 @@ class People:
         return Tally(np.append(values.at[held], others.at), np.append(values.people[held], others.people))
 
     def numbered_truth(self) -> list[TrueCounts]:
-        """Return the true counts of numbered bins: of values, in the universe of those that anybody has; of others."""
+        """Return the true counts of numbered values, in the universe of those that anybody has, then of other bins."""
         has_cap = self.source.cap is not None
         if self._encoder is not None:
             uncapped = self._dense_uncapped if has_cap else None
@@ -233,7 +233,6 @@ class People:
         ]
 
     def _kinds_of_values(self) -> list[Kind]:
-        """How the engine's entries of each column are read."""
         data, whole = self.source.data, self._engine.label_type
         several = len(self.source.names) > 1
         types = [whole.field(at).type for at in range(whole.num_fields)] if several else [whole]
@@ -243,7 +242,7 @@ class People:
         return [Kind(type_) for type_ in types]
 
     def _use_bins(self, encoders: Sequence[Encoder | None], kinds: Sequence[Kind]) -> None:
-        """Count bins: numbered ones if all columns have them, else values of the universe with bins in some columns."""
+        """Count bins if all columns have them, else values of the universe with bins in some columns."""
         found = {at: encode for at, encode in enumerate(encoders) if encode is not None}
         if len(found) == len(kinds):
             self._encoder = CrossBins(list(found.values())) if len(found) > 1 else found[0]
@@ -255,7 +254,6 @@ class People:
         self.values = Domain.implicit(math.prod(sizes))
 
     def _dense(self, encoder: Encoder) -> NDArray[np.int64]:
-        """The true count of every bin of the listed domain, of the marker and of padding bins."""
         counts = np.zeros(self.values.size, dtype=np.int64)
         for bins, people in self._engine.counts(encoder):
             np.add.at(counts, np.asarray(bins), people)
@@ -263,14 +261,13 @@ class People:
 
     @cached_property
     def _dense_uncapped(self) -> NDArray[np.int64]:
-        """The number of people who have each value of the listed domain, without the cap."""
         counts = np.zeros(self.values.size, dtype=np.int64)
         for bins, _, people in self._engine.uncapped(self._encoder):
             np.add.at(counts, np.asarray(bins), people)
         return counts
 
     def _without_value(self) -> NDArray[np.int64]:
-        """The number of people in each bin that is not a value: the marker, if there is one, then padding bins."""
+        """The number of people with the marker, if there is one, then in each padding bin."""
         if not self.padding_bins:
             return np.empty(0, dtype=np.int64)
         found = self._engine.holdings(self._encoder)
@@ -280,7 +277,7 @@ class People:
 
 
 def _reported(protocol: HistogramProtocol, people: NDArray[np.int64]) -> Tally:
-    """The reported part of some bins of the universe with these counts; its symbols are their places."""
+    """Report some bins of the universe; the symbols are their places."""
     return protocol.estimator.statistic(protocol.sample_tally(Tally(np.arange(people.size), people), part=True))
 
 

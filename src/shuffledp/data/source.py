@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True)
 class Source:
-    """A column of some data, or several columns whose values are counted together; `Source.of` opens the data.
+    """A column of some data, or several whose values are counted together; `Source.of` opens the data.
 
     `data` is `Files`, a table in memory (`Memory`) or a Spark DataFrame, and `names` are the columns. `user` names a
     column that identifies the person of a row; rows without a user are left out. Missing values are a value of their
@@ -28,10 +28,10 @@ class Source:
     list together. `engine` is local or spark, `master` the address of Spark.
 
     Each person counts with the value of one of their rows, chosen at random; rows that `drop_missing` leaves out belong
-    to no person. Where `values_per_person` is larger, there is a condition `where`, or `count_capped`, people hold
-    *sets*: all different values of their rows that satisfy the condition, or a random choice of `values_per_person` of
-    them. A set can be empty, and its person still counts: the number of people depends on `user` alone. With
-    `count_capped`, people who have more different values than count also hold a marker, which is no value.
+    to no person. With larger `values_per_person`, a condition `where`, or `count_capped`, people hold *sets*: all
+    different values of their rows that satisfy the condition, or a random choice of `values_per_person` of them. A set
+    can be empty, and its person still counts: the number of people depends on `user` alone. With `count_capped`, people
+    who have more different values than count also hold a marker, which is no value.
     """
 
     data: Any
@@ -126,22 +126,22 @@ class Source:
 
     @property
     def in_sets(self) -> bool:
-        """Whether people hold sets, which can be empty, and not exactly one value."""
+        """Whether people hold sets."""
         return self.values_per_person > 1 or self.where is not None or self.count_capped
 
     @property
     def bins_per_person(self) -> int:
-        """The most bins in which a person counts: values, and the marker of people who have more."""
+        """The most bins in which a person counts, with the marker."""
         return self.values_per_person + self.count_capped
 
     @property
     def cap(self) -> Cap | None:
-        """The contribution cap; None if each row is a person. It does not say whether anybody has more values."""
+        """The contribution cap; None if each row is a person."""
         return None if self.user is None else Cap(values=self.values_per_person, counted=self.count_capped)
 
     @property
     def continuous(self) -> dict[str, str]:
-        """The dtypes of arrays and series of floats or timestamps that are counted value by value, by column."""
+        """The dtypes of columns of floats or timestamps in memory that are counted value by value."""
         if not isinstance(self.data, Memory):
             return {}
         found = zip(self.names, self.data.continuous, self.possible or [None] * len(self.names), strict=False)
@@ -160,7 +160,7 @@ def is_spark(data: Any) -> bool:
 
 
 def _check_spelling(names: Iterable[str]) -> None:
-    """Refuse columns whose names differ only in capitals, which DuckDB takes for the same."""
+    """Refuse names that differ only in capitals, which DuckDB takes for the same."""
     seen: dict[str, str] = {}
     for name in names:
         if (other := seen.setdefault(name.lower(), name)) != name:
@@ -168,7 +168,6 @@ def _check_spelling(names: Iterable[str]) -> None:
 
 
 def _opened(data: Any, column: Any, **how: str | None) -> Any:
-    """The data, with names of files looked up; `how` files are read."""
     if hasattr(data, "read") and hasattr(data, "readline"):
         raise DataError(
             f"data must be a table, an array of values or names of files, got {type(data).__name__}: give the name of "

@@ -2,7 +2,7 @@
 
 The driver draws one secret for a run, and each task derives its own AES key from that secret and its partition. Spark
 may run a task twice, when an executor is lost or slow: both runs make the same messages, so noise is never sampled
-twice for the same data, whichever parts of either run Spark uses. Executors need shuffledp installed.
+twice for the same data. Executors need shuffledp installed.
 """
 
 from __future__ import annotations
@@ -10,22 +10,31 @@ from __future__ import annotations
 import secrets
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
-from functools import cached_property, partial, reduce
+from functools import cached_property, reduce
 from operator import and_
 from typing import Any, NamedTuple
 
 import numpy as np
+import pyarrow
+import pyarrow.compute as compute
 from numpy.typing import NDArray
+from pyspark import TaskContext
+from pyspark.sql import functions
+from pyspark.sql.types import ArrayType, IntegerType, LongType, StructField, StructType
 
 from shuffledp.data.arrow import check_columns
-from shuffledp.data.contributions import LISTS, bins_of_people, bounded, in_rows, last_value, sizes_of
-from shuffledp.data.engine import Encode
+from shuffledp.data.engine import Encode, bins_of_people, bounded, in_rows, last_value, sizes_of, uncountable
 from shuffledp.data.files import Files
 from shuffledp.data.source import Source, is_spark
-from shuffledp.data.spark_files import read_json_lines, read_parquet, read_separated_text
-from shuffledp.data.spark_session import clear_errors, needs_spark, open_session
+from shuffledp.data.spark_files import (
+    clear_errors,
+    open_session,
+    read_json_lines,
+    read_parquet,
+    read_separated_text,
+)
 from shuffledp.errors import DataError, ParameterError
-from shuffledp.estimators.hashed_values import DecodedTally
+from shuffledp.estimators.supports import DecodedTally
 from shuffledp.histogram.shuffle import MOST_BUCKETS, deal, shuffle
 from shuffledp.histogram.tally import Tally
 from shuffledp.progress import Progress, quiet
@@ -58,7 +67,6 @@ class Spark:
     def __init__(self, source: Source, *, progress: Progress = quiet) -> None:
         self._source, self._progress, self._started = source, progress, False
         self._secret = secrets.token_bytes(32)
-        needs_spark()
         self._counted: _Counted | None = None
         try:
             with clear_errors():
@@ -109,8 +117,6 @@ class Spark:
 
     def uncapped(self, encode: Encode | None = None) -> Iterator[tuple[Any, NDArray[np.int64], NDArray[np.int64]]]:
         """Return the true histogram, and beside it the number of people who have each value, without the cap."""
-        from pyspark.sql import functions
-
         everybody = self._gathered()
         if encode is not None:
             yield from ((bins, people, np.zeros_like(people)) for bins, people in self.counts(encode))
@@ -150,14 +156,13 @@ class Spark:
         nothing = Tally.of(np.empty(0, dtype=np.int64))
         decodes = isinstance(decoded(protocol, nothing), DecodedTally)
 
-        bins_of = partial(in_rows, encode=None if self._in_chosen_sets else encode, marker=last_value(protocol))
-        if not self._source.in_sets:
-            bins_of = partial(_first_column, encode=encode)
+        in_sets, marker = self._source.in_sets, last_value(protocol)
+        values_only = None if self._in_chosen_sets else encode
 
         def send(batches: Iterator[Any]) -> Iterator[Any]:
             rng = keyed(secret, _SEND, _partition())
             for batch in batches:
-                bins = bins_of(batch)
+                bins = in_rows(batch, values_only, marker=marker) if in_sets else encode(batch.column(0))
                 for start in range(0, len(bins), at_once):
                     messages = protocol.randomize(bins[start : start + at_once], rng=rng).astype(np.int64)
                     dealt = [part.tobytes() for part in deal(messages, buckets, rng)]
@@ -192,14 +197,13 @@ class Spark:
         return DecodedTally(values.symbols, values.counts, messages=number)
 
     def close(self) -> None:
-        """Stop the Spark session if this engine started it."""
+        """Stop the Spark session if it was started here."""
         if self._started:
             self._session.stop()
 
     # reading ------------------------------------------------------------------------------------------------------
 
     def _table(self) -> Any:
-        """The whole table: a DataFrame as it is, or files."""
         files = self._source.data
         if not isinstance(files, Files):
             if not is_spark(files):
@@ -219,9 +223,7 @@ class Spark:
         return read_separated_text(self._session, files, self._source.needed)
 
     def _rows(self, table: Any) -> Any:
-        """[value, person: one row for each row]; with sets also whether it counts."""
-        from pyspark.sql import functions
-
+        """[value, person: one row for each row]; with sets also whether it is kept."""
         source = self._source
         values = [_value(table, name) for name in source.names]
         present = reduce(and_, (value.isNotNull() for value in values))
@@ -236,17 +238,11 @@ class Spark:
         return (table.filter(present) if source.drop_missing else table).select(*selected)
 
     def _one_row_each(self, values: Any) -> Any:
-        """One value for each person."""
-        from pyspark.sql import functions
-        from pyspark.sql.types import LongType, StructField, StructType
-
         # in an order that does not depend on how rows arrive, so that a task that runs again chooses the same ones
         values = values.filter(values["person"].isNotNull()).sortWithinPartitions("person", "value")
         secret = self._secret
 
         def add_words(batches: Iterator[Any]) -> Iterator[Any]:
-            import pyarrow
-
             rng = keyed(secret, _CHOOSE, _partition())
             for batch in batches:
                 words = pyarrow.array(random_words(batch.num_rows, rng).view(np.int64))
@@ -261,7 +257,6 @@ class Spark:
     # counting -----------------------------------------------------------------------------------------------------
 
     def _count(self, encode: Encode | None) -> _Counted:
-        """The true histogram and the sizes of sets, from one run."""
         if self._counted is None or (self._counted.encode is not encode and self._in_chosen_sets):
             self._progress("counting values", 0.0)
             with clear_errors():
@@ -276,9 +271,6 @@ class Spark:
 
     def _count_sets(self, encode: Encode | None) -> _Counted:
         """Count values and sizes in one run, so that both belong to the same random choice."""
-        import pyarrow.compute as compute
-        from pyspark.sql import functions
-
         held = self._held(encode)
         kind = held.schema["held"].dataType.elementType
         # [of a person: how many values they hold; then each value]
@@ -307,10 +299,7 @@ class Spark:
         return held if self._in_chosen_sets else held.sortWithinPartitions("held")
 
     def _held(self, encode: Encode | None) -> Any:
-        """[held, size: a list of values, or bins, for each person, and its size, with the marker of who has more]."""
-        from pyspark.sql import functions
-        from pyspark.sql.types import ArrayType, IntegerType, LongType, StructField, StructType
-
+        """[held, size: the list of values, or bins, of each person, and its size with the marker]."""
         rows, kind = self._values, self._values.schema["value"].dataType
         if self._source.user is None:
             nothing = functions.array().cast(ArrayType(kind))
@@ -332,8 +321,6 @@ class Spark:
 
     def _gathered(self) -> Any:
         """[held: a list of structs of all different values of each person]."""
-        from pyspark.sql import functions
-
         rows = self._all_rows
         # With a fixed number of partitions, since Spark would choose one by the number of bytes. The same people are
         # then in the same partition in every run, and, sorted, in the same order.
@@ -348,9 +335,6 @@ class Spark:
 
 
 def _with_bins(rows: Any, encoders: Mapping[int, Encode]) -> Any:
-    """Rows whose structs of values have bins in some fields."""
-    from pyspark.sql.types import LongType, StructField, StructType
-
     at_values = rows.columns.index("value")
     fields = [
         StructField(one.name, LongType()) if at in encoders else one
@@ -361,8 +345,6 @@ def _with_bins(rows: Any, encoders: Mapping[int, Encode]) -> Any:
     )
 
     def replace_values(batches: Iterator[Any]) -> Iterator[Any]:
-        import pyarrow
-
         for batch in batches:
             parts = batch.column(at_values).flatten()
             made = [pyarrow.array(encoders[at](one)) if at in encoders else one for at, one in enumerate(parts)]
@@ -372,49 +354,32 @@ def _with_bins(rows: Any, encoders: Mapping[int, Encode]) -> Any:
     return rows.mapInArrow(replace_values, schema)
 
 
-def _first_column(batch: Any, encode: Encode) -> NDArray[np.int64]:
-    return encode(batch.column(0))
-
-
 def _values_of(lists: Any) -> Any:
     """Lists of values, from lists of structs with one field."""
-    import pyarrow
-
     (entries,) = lists.flatten().flatten()
     ends = np.cumsum(sizes_of(lists), dtype=np.int32)
     return pyarrow.ListArray.from_arrays(pyarrow.array(np.concatenate([np.zeros(1, np.int32), ends])), entries)
 
 
 def _partition() -> int:
-    from pyspark import TaskContext
-
     context = TaskContext.get()
     assert context is not None, "runs in a Spark task"
     return context.partitionId()
 
 
 def _batch(**columns: Any) -> Any:
-    import pyarrow
-
     return pyarrow.RecordBatch.from_pydict(columns)
 
 
 def _value(table: Any, name: str) -> Any:
-    """The values of a column; values that are counted together are equal."""
     kind = table.schema[name].dataType.typeName()
-    if kind == "array":
-        raise DataError(LISTS.format(name=name))
-    if kind in ("struct", "map", "binary", "variant") or "interval" in kind:
-        raise DataError(
-            f"column {name!r} holds {kind} values: choose one of text, numbers, truth values, dates or times"
-        )
+    if kind in ("array", "struct", "map", "binary", "variant") or "interval" in kind:
+        raise uncountable(name, "list" if kind == "array" else kind)
     return _number(table, name)
 
 
 def _number(table: Any, name: str) -> Any:
-    """A column; for floats, -0.0 becomes 0.0 and NaN is missing."""
-    from pyspark.sql import functions
-
+    """For floats, -0.0 becomes 0.0 and NaN is missing."""
     kind, value = table.schema[name].dataType.typeName(), _spelled(table, name)
     if kind not in ("float", "double"):
         return value
@@ -427,8 +392,6 @@ def _spelled(table: Any, column: str) -> Any:
     Under another collation, such as one that ignores case, Spark would count different texts together and publish the
     spelling that it reads first.
     """
-    from pyspark.sql import functions
-
     found = table["`" + column.replace("`", "``") + "`"]
     kind = table.schema[column].dataType
     return functions.collate(found, "UTF8_BINARY") if kind.typeName() == "string" else found

@@ -1,4 +1,4 @@
-"""Files on Spark: text is read line by line, each line by itself, with the grammar of the local engine.
+"""Apache Spark: its session, its errors without data, and files: text is read line by line with the local grammar.
 
 With Spark's own readers of CSV and JSON, one person's open quote, blank line or odd object changes how other lines are
 read. A line that is a whole record cannot do that, and large files are read in parts.
@@ -8,21 +8,102 @@ from __future__ import annotations
 
 import codecs
 import json
+import os
 import re
+import shutil
+import sys
+import warnings
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from functools import partial
+from pathlib import Path
 from typing import Any, NoReturn
 from urllib.parse import unquote
 
 import numpy as np
 from numpy.typing import NDArray
 
-from shuffledp.data.arrow import check_columns, check_schemas, other_type
+from shuffledp.data.arrow import check_alike, check_schemas
 from shuffledp.data.csv import NEWLINE, NOT_UTF8, QUOTE, MalformedError, parse_records
 from shuffledp.data.files import Files, is_remote
 from shuffledp.data.text_files import NOT_AN_OBJECT, header_fields, nested
-from shuffledp.errors import DataError
+from shuffledp.errors import DataError, MissingExtraError, ParameterError
+from shuffledp.progress import Progress
+from shuffledp.protocols.shuffled.hashed import HashedHistogram
+
+
+def needs_spark() -> None:
+    """Refuse to go on without the packages that Spark needs."""
+    try:
+        import pandas  # noqa: F401  (pyspark needs it for mapInArrow)
+        import pyarrow  # noqa: F401
+        import pyspark  # noqa: F401
+    except ImportError:
+        raise MissingExtraError("pyspark, pandas and pyarrow", extra="spark") from None
+
+
+def open_session(master: str | None, *, progress: Progress) -> tuple[Any, bool]:
+    """Return the running session, or a new one at `master`, and whether it was started here."""
+    from pyspark.sql import SparkSession
+
+    running = SparkSession.getActiveSession()
+    if running is not None and master is None:
+        return running, False
+    if master is None or not master.startswith("sc://"):
+        check_java()
+    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+    settings: dict[str, Any] = {
+        "spark.ui.enabled": "false",
+        "spark.ui.showConsoleProgress": "false",
+        "spark.log.level": "OFF",  # Spark's errors can quote the data
+    }
+    builder = SparkSession.builder.appName("shuffledp").config(map=settings)
+    if master is not None and master.startswith("sc://"):
+        builder = builder.remote(master)
+    elif running is None:
+        builder = builder.master(master or "local[*]")
+    else:
+        raise ParameterError("master must be left out: a Spark session is already running")
+    progress("starting Spark", 0.0)
+    try:
+        session = builder.getOrCreate()
+    except Exception:
+        raise DataError(f"Spark did not start at {master or 'local[*]'}: check the address and Java") from None
+    progress("starting Spark", 1.0)
+    return session, True
+
+
+@contextmanager
+def clear_errors() -> Iterator[None]:
+    """Replace Spark's own messages, which can quote the data."""
+    from py4j.protocol import Py4JError
+    from pyspark.errors import AnalysisException, PySparkException
+
+    try:
+        with warnings.catch_warnings():
+            # mapInArrow imports pandas without using it
+            warnings.filterwarnings("ignore", message="PySpark does not yet fully support pandas")
+            yield
+    except AnalysisException as error:
+        raise DataError(f"Spark cannot read this data: {error.getCondition()}") from None
+    except (PySparkException, Py4JError) as error:
+        if ours := re.search(r"shuffledp\.errors\.DataError: (.+)", str(error)):  # our own error in an executor
+            raise DataError(ours[1].strip()) from None
+        raise DataError(
+            "Spark failed: the data is damaged or of another format, or executors lack shuffledp or memory"
+        ) from None
+
+
+def check_java() -> None:
+    """Refuse to start Spark without Java."""
+    home = os.environ.get("JAVA_HOME")
+    if not (home and os.access(Path(home, "bin", "java"), os.X_OK)) and shutil.which("java") is None:
+        raise DataError(
+            "Spark needs Java 17 or 21, which is missing: install it, such as the package openjdk-17-jre-headless, or "
+            "set JAVA_HOME"
+        )
+
 
 _OPEN_QUOTE = "has a quote that is not closed in the same line; on Spark, text in CSV files has no line breaks"
 
@@ -32,15 +113,10 @@ def read_parquet(session: Any, files: Files, needed: Sequence[str]) -> Any:
     if not any(map(is_remote, files.paths)):
         check_schemas(files, needed)
     else:
-        first: dict[str, Any] = {}
-        paths = _listed(session, files)
-        for path in paths:
-            schema = _reader(session).parquet(_escaped(path)).schema
-            check_columns(path, schema.names, needed)
-            for name in needed:
-                kind = schema[name].dataType.simpleString()
-                if first.setdefault(name, kind) != kind:
-                    raise other_type(name, path=path, kind=kind, first_path=paths[0], first=first[name])
+        schemas = ((path, _reader(session).parquet(_escaped(path)).schema) for path in _listed(session, files))
+        check_alike(
+            ((path, [(one.name, one.dataType.simpleString()) for one in schema]) for path, schema in schemas), needed
+        )
     return _reader(session).option("mergeSchema", len(files.paths) > 1).parquet(*_patterns(files))
 
 
@@ -86,23 +162,22 @@ def read_json_lines(session: Any, files: Files, needed: Sequence[str]) -> Any:
 
 
 def _reader(session: Any) -> Any:
-    """A reader of files; names of folders such as day=1 are no columns, since their types would be guessed."""
+    """Names of folders such as day=1 are no columns, since their types would be guessed."""
     return session.read.option("recursiveFileLookup", True)
 
 
 def _escaped(path: str) -> str:
-    """A path without patterns: Spark takes characters such as * in a name for one."""
+    """Spark takes characters such as * in a name for a pattern."""
     return re.sub(r"([][*?{}\\])", r"\\\1", path)
 
 
 def _listed(session: Any, files: Files) -> list[str]:
-    """The files that patterns on other file systems stand for; their content is not read."""
+    """The files of patterns on other file systems; their content is not read."""
     found = _reader(session).format("binaryFile").load(_patterns(files)).select("path")
     return sorted(row.path for row in found.collect())
 
 
 def _patterns(files: Files) -> list[str]:
-    """The paths for Spark: on other file systems a name may be a pattern."""
     return [path if is_remote(path) else _escaped(path) for path in files.paths]
 
 
@@ -124,7 +199,7 @@ def _mapped(lines: Any, parse: Callable[[Iterator[Any]], Iterator[Any]], needed:
 
 
 def _check_encoding(files: Files) -> None:
-    """Refuse other encodings than UTF-8 and single bytes, since lines are split before they are decoded."""
+    """Lines are split before they are decoded."""
     high = bytes(range(128, 256)).decode(files.encoding, "replace")
     if files.encoding != "utf-8" and (len(high) != len(range(128, 256)) or "\n".encode(files.encoding) != NEWLINE):
         raise DataError(
@@ -141,7 +216,6 @@ def _refuse(files: Files, reason: str) -> NoReturn:
 
 
 def _decoded(files: Files, lines: list[bytes]) -> bytes:
-    """Lines in UTF-8, each with its line break."""
     text = b"".join(line + NEWLINE for line in lines)
     try:
         return text if files.encoding == "utf-8" else text.decode(files.encoding).encode()
@@ -235,3 +309,51 @@ def _objects(batch: Any, files: Files) -> Iterator[dict[str, Any]]:
 _DECODER = json.JSONDecoder(
     parse_int=str, parse_float=str, parse_constant=str, object_pairs_hook=lambda pairs: dict(reversed(pairs))
 )
+
+
+_PARENTS_AT_ONCE = 512
+"""Prefixes that are counted by one run: the counts of their pieces, some megabytes, come from every partition."""
+
+
+class SparkCounts:
+    """The counts of messages in a DataFrame with one column of whole numbers, `message`."""
+
+    def __init__(self, protocol: HashedHistogram, messages: Any) -> None:
+        needs_spark()
+        self._protocol, self._messages = protocol, messages
+
+    def supports(self, level: int, parents: NDArray[np.int64]) -> NDArray[np.int64]:
+        """The counts of all values of some parents, as one row for each parent."""
+        blocks = [parents[at : at + _PARENTS_AT_ONCE] for at in range(0, parents.size, _PARENTS_AT_ONCE)]
+        found = [self._added(level, block, pieces=self._protocol.family.pieces) for block in blocks]
+        return np.concatenate(found) if found else np.zeros((0, self._protocol.family.pieces), dtype=np.int64)
+
+    def count(self, level: int, values: NDArray[np.int64]) -> NDArray[np.int64]:
+        """The counts of some values."""
+        return self._added(level, values, pieces=None)
+
+    def _added(self, level: int, wanted: NDArray[np.int64], *, pieces: int | None) -> NDArray[np.int64]:
+        """The sum of the counts of all partitions."""
+        family = self._protocol.family
+        shape = (wanted.size,) if pieces is None else (wanted.size, pieces)
+        first, stop = level * family.messages, (level + 1) * family.messages
+
+        def count(batches: Iterator[Any]) -> Iterator[Any]:
+            import pyarrow
+
+            total = np.zeros(shape, dtype=np.int64)
+            for batch in batches:
+                messages = batch.column(0).to_numpy(zero_copy_only=False) - first
+                total += (family.count if pieces is None else family.supports)(messages, wanted)
+            yield pyarrow.RecordBatch.from_arrays([pyarrow.array([total.tobytes()])], names=["counts"])
+
+        column = self._messages["message"]
+        with clear_errors():
+            # [message: those of this level]
+            chosen = self._messages.filter((column >= first) & (column < stop)).select("message")
+            # [counts: one row for each partition]
+            parts = chosen.mapInArrow(count, "counts binary").toArrow().column(0).to_pylist()
+        added = np.zeros(shape, dtype=np.int64)
+        for part in parts:
+            added += np.frombuffer(part, dtype=np.int64).reshape(shape)
+        return added

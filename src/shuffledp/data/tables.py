@@ -1,8 +1,8 @@
 """Tables and arrays in memory, as an Arrow source for DuckDB.
 
 Only the needed columns are touched, and each value is read by itself. A condition compares columns with a declared type
-as what they are. In other data the type can come from people's values, where one person's value would turn everybody's
-whole numbers into fractions, or text: there, each value is compared as its own text, as in a CSV file.
+as what they are. In other data one person's value could turn everybody's whole numbers into fractions, or text: there,
+each value is compared as its own text, as in a CSV file.
 """
 
 from __future__ import annotations
@@ -45,7 +45,6 @@ Scan = Callable[[], Any]
 """Returns an Arrow table, dataset or stream; called each time the data is read."""
 
 _ROWS_AT_ONCE = 1 << 18
-"""Rows of a Counter that are written out at a time."""
 
 _WIDER_THAN_64_BITS = ("HUGEINT", "UHUGEINT", "BIGNUM")
 
@@ -55,9 +54,9 @@ class Memory:
     """Data in memory whose needed columns can be scanned.
 
     `names` are the columns with the values. In the scan they are called `fields`, and the column of users `user`; the
-    columns of a condition keep their names. `kinds` say how the values of each column are read; None means by the type
-    that DuckDB gives them, and then `declared` says whether that type is declared. `continuous` has the dtypes of those
-    columns whose dtype is one of floats or timestamps, and None for the others.
+    columns of a condition keep their names. `kinds` say how values are read; None means by the type that DuckDB gives
+    them, and then `declared` says whether that type is declared. `continuous` has the dtypes of columns of floats or
+    timestamps.
     """
 
     scan: Scan
@@ -74,7 +73,7 @@ def read_memory(
 ) -> Memory:
     """Open a table, rows, counts or a flat array of values; a table of one column needs no name of it.
 
-    `column` can be a list of several; `compared` are the columns of a condition.
+    `compared` are the columns of a condition.
     """
     if isinstance(data, Iterator) and not hasattr(data, "schema"):
         data = list(data)
@@ -150,7 +149,6 @@ def _are_counts(values: Any) -> bool:
 
 
 def _name_of(values: Any) -> str:
-    """The name of a flat array: a series of pandas or polars may have one."""
     name = getattr(values, "name", None)
     return name if isinstance(name, str) and name else "value"
 
@@ -160,16 +158,19 @@ def _name_of(values: Any) -> str:
 
 @dataclass(frozen=True)
 class _Table:
-    """A table whose columns are taken one by one; `listed` says whether messages may show their names."""
+    """A table: `take` returns some columns by name, at once, since the rows of a query can change their order.
+
+    `listed` says whether messages may show the names.
+    """
 
     names: list[Any]
-    take: Callable[[Any], Any]
+    take: Callable[[list[Any]], Any]
     listed: bool = True
 
     def find(self, wanted: Hashable | None, what: str) -> Any:
         """Return the name of a column as the table has it; text also finds a name that is not text, such as 0.
 
-        That is not so for the keys of rows, where one person's row could decide which key is meant.
+        Not so for the keys of rows, where one person's row could decide which key is meant.
         """
         if wanted is None:
             if len(self.names) != 1 or not self.listed:
@@ -189,18 +190,9 @@ class _Table:
         return found[0]
 
     def read(self, needed: _Needed) -> Memory:
-        """Read the needed columns, under the names of their fields."""
-        return _memory(needed, {name: store(self.take(old)) for name, old in needed.old.items()})
-
-
-@dataclass(frozen=True)
-class _Query(_Table):
-    """A query whose rows can come in another order in each run: `take` runs it once, for all columns."""
-
-    def read(self, needed: _Needed) -> Memory:
-        """Read the needed columns, under the names of their fields."""
-        table = self.take(list(dict.fromkeys(needed.old.values())))
-        return _memory(needed, {name: store(table[old]) for name, old in needed.old.items()})
+        """Read the needed columns."""
+        columns = self.take(list(dict.fromkeys(needed.old.values())))
+        return _memory(needed, {name: store(columns[old]) for name, old in needed.old.items()})
 
 
 @dataclass(frozen=True)
@@ -214,7 +206,7 @@ class _Stream(_Table):
     keyed: frozenset[str] = frozenset()
 
     def read(self, needed: _Needed) -> Memory:
-        """Read the needed columns, under the names of their fields."""
+        """Read the needed columns."""
         pa, wanted = arrow(), list(dict.fromkeys(needed.old.values()))
         types = {old: self.schema.field(old).type for old in wanted}
         kinds = {old: Kind() if old in self.keyed else converted(kind)[0] for old, kind in types.items()}
@@ -249,36 +241,39 @@ def _table(data: Any) -> _Table | None:
     if library == "duckdb" and hasattr(data, "to_arrow_reader"):
         return _relation(data)
     if library == "pandas" and hasattr(data, "columns"):
-        return _Table(list(data.columns), lambda name: data.iloc[:, list(data.columns).index(name)])
+        return _of_columns(list(data.columns), lambda name: data.iloc[:, list(data.columns).index(name)])
     if library == "polars" and hasattr(data, "collect_schema"):
         lazy = data.lazy()
-        return _Query(data.collect_schema().names(), lambda names: lazy.select(names).collect())
+        return _Table(data.collect_schema().names(), lambda names: lazy.select(names).collect())
     if isinstance(data, pa.Table | pa.RecordBatch):
-        return _Table(data.schema.names, data.column)
+        return _of_columns(data.schema.names, data.column)
     if isinstance(data, pa.RecordBatchReader):
         return _table(data.read_all())
     if library == "pyarrow" and hasattr(data, "scanner"):  # a dataset
         return _Stream(data.schema.names, lambda names: data.scanner(columns=names).to_batches(), schema=data.schema)
     if isinstance(data, np.ndarray) and data.dtype.names:
-        return _Table(list(data.dtype.names), lambda name: data[name])
+        return _Table(list(data.dtype.names), lambda _: data)
     if isinstance(data, Mapping) and not isinstance(data, Counter):
         return _columns(data)
     if isinstance(data, list | tuple) and data and all(isinstance(row, Mapping) for row in data):
         names = list(dict.fromkeys(name for row in data for name in row))
-        return _Table(names, lambda name: [row.get(name) for row in data], listed=False)
+        return _of_columns(names, lambda name: [row.get(name) for row in data], listed=False)
     if hasattr(data, "__arrow_c_stream__") and (hasattr(data, "columns") or hasattr(data, "column_names")):
         return _table(pa.table(data))
     return None
 
 
+def _of_columns(names: list[Any], column: Callable[[Any], Any], *, listed: bool = True) -> _Table:
+    return _Table(names, lambda wanted: {name: column(name) for name in wanted}, listed)
+
+
 def _columns(data: Mapping[Any, Any]) -> _Table:
-    """A dictionary from the name of a column to its values."""
     if any(isinstance(values, str | bytes) or not hasattr(values, "__iter__") for values in data.values()):
         raise DataError(
             "a dictionary must have the values of a column under each name; use a Counter for the number of people of "
             "each value"
         )
-    return _Table(list(data), data.__getitem__)
+    return _Table(list(data), lambda _: data)
 
 
 def _relation(data: Any) -> _Stream:
@@ -314,7 +309,7 @@ def _memory(needed: _Needed, columns: dict[str, Stored]) -> Memory:
 
 
 def _without_nan(entries: Any) -> Any:
-    """The users, with NaN as a missing user."""
+    """A user that is NaN is missing."""
     pa = arrow()
     if not pa.types.is_floating(entries.type):
         return entries
@@ -324,7 +319,7 @@ def _without_nan(entries: Any) -> Any:
 
 
 def _people_per_value(counts: Counter[Any], name: str) -> Memory:
-    """A Counter has the number of people of each value; they are written out as rows, in batches."""
+    """Write the people of a Counter out as rows, in batches."""
     pa, people = arrow(), list(counts.values())
     if not all(isinstance(number, int | np.integer) and number >= 0 for number in people):
         raise DataError("a Counter must have a number of people for each value: a whole number, at least 0")

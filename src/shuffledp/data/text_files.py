@@ -1,8 +1,7 @@
 """CSV, TSV and JSON lines as a stream of Arrow batches, parsed on all cores, in the order of the files.
 
-Each line of JSON is an object by itself, and the label of a value depends on its own line alone. Text is counted
-without its quotes, truth values as JSON writes them, numbers as DuckDB does: 1.50 as 1.5, 1e3 as 1000.0, -0 as 0 (Spark
-keeps the spelling of the file). null or a missing key is a missing value. Objects and arrays are refused.
+Each line of JSON is an object by itself, and the label of a value depends on its own line alone. Numbers are counted as
+DuckDB writes them: 1.50 as 1.5, 1e3 as 1000.0, -0 as 0 (Spark keeps the spelling of the file).
 """
 
 from __future__ import annotations
@@ -72,7 +71,7 @@ class TextScan:
             raise
 
     def _tasks(self) -> Iterator[Callable[[], list[Any]]]:
-        """A task for every block of every file, which parses it."""
+        """Tasks that each parse a block."""
         files = self._files
         for at, path in enumerate(files.paths):
             try:
@@ -153,7 +152,7 @@ def _lines(path: str, format: str, block: Block) -> list[Any]:
 
 
 def _in_order(tasks: Iterator[Callable[[], list[Any]]]) -> Iterator[list[Any]]:
-    """The results of tasks that run on all cores, in their order; few are in flight at a time."""
+    """Results of tasks that run on all cores, in their order; few are in flight at a time."""
     cores = os.cpu_count() or 1
     pool = ThreadPoolExecutor(cores)
     waiting: deque[Future[list[Any]]] = deque()

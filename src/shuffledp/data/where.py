@@ -1,18 +1,13 @@
 """Conditions on rows, such as `country = 'DE' AND age >= 18`: parsed by sqlglot, rendered for DuckDB and for Spark.
 
-    condition  = part { OR part }
-    part       = factor { AND factor }
-    factor     = NOT factor | ( condition ) | column test
-    test       = ( = | != | <> | < | <= | > | >= ) literal | [NOT] IN ( literal {, literal} ) | IS [NOT] NULL
+    test       = column ( = | != | <> | < | <= | > | >= ) literal | [NOT] IN ( literal {, literal} ) | IS [NOT] NULL
     literal    = number | 'text' | DATE '2026-01-31' | TRUE | FALSE
-    column     = name | "name in double quotes"
 
-sqlglot knows far more of SQL, so only the tokens and syntax tree nodes of this language are accepted. A condition
-depends on its own row alone: functions such as current_date or random() are no part of it. SQL's other keywords are
-column names here.
+Tests are joined by NOT, AND, OR and parentheses. sqlglot knows far more of SQL, so only the tokens and syntax tree
+nodes of this language are accepted. A condition depends on its own row alone: functions such as current_date or
+random() are no part of it. SQL's other keywords are column names here.
 
-A row passes, fails, or is undecided, as in SQL: a comparison with a missing value, or with one that cannot be read as
-the type of the literal, is undecided. No data makes it an error. `where_sql` says how values are compared.
+A row passes, fails, or is undecided, as in SQL. No data makes it an error. `where_sql` says how values are compared.
 """
 
 from __future__ import annotations
@@ -55,7 +50,7 @@ _NEEDS_LITERAL = "a number, 'text' in single quotes, DATE '2026-01-31', TRUE or 
 
 
 class _Tokenizer(Tokenizer):
-    """sqlglot's tokenizer with the keywords of this language alone, and without comments."""
+    """The keywords of this language alone, without comments."""
 
     KEYWORDS = {**_WORDS, **_SIGNS}  # noqa: RUF012
     COMMENTS = []  # noqa: RUF012
@@ -68,8 +63,6 @@ class _Node(Protocol):
 
 @dataclass(frozen=True)
 class _Among:
-    """Whether a value is one of some literals."""
-
     column: str
     literals: tuple[Literal, ...]
 
@@ -82,8 +75,6 @@ class _Among:
 
 @dataclass(frozen=True)
 class _Ordered:
-    """Whether a value is below or above a literal."""
-
     column: str
     sign: str
     literal: Literal
@@ -164,7 +155,6 @@ class Condition:
 
 
 def _tree(text: str) -> exp.Expr:
-    """The syntax tree of a text whose tokens are all part of the language."""
     try:
         tokens = list(_checked_tokens(text, _Tokenizer().tokenize(text)))
         trees = Parser(error_message_context=len(text)).parse_into(exp.Condition, tokens, text)
@@ -179,7 +169,7 @@ def _tree(text: str) -> exp.Expr:
 
 
 def _checked_tokens(text: str, tokens: list[Token]) -> Iterator[Token]:
-    """The tokens with numbers in one piece and all words but keywords as names; any other token is refused."""
+    """The tokens with numbers in one piece and all words but keywords as names; any other is refused."""
     at = 0
     while at < len(tokens):
         token, kind = tokens[at], tokens[at].token_type
@@ -217,7 +207,6 @@ class _Checker:
         self._tests = self._literals = 0
 
     def node(self, tree: exp.Expr, depth: int = 0) -> _Node:
-        """The condition of a tree inside this number of parentheses and NOT."""
         if depth > _DEEPEST:
             raise _error(_place(tree), _TOO_DEEP)
         if isinstance(tree, exp.Paren):

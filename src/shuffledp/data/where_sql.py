@@ -47,52 +47,65 @@ _WHOLE = f"[+-]?[0-9]{{1,{_DIGITS}}}"
 class Sql(ABC):
     """Comparisons that both engines write alike; each has its own syntax of types, texts and patterns."""
 
+    _floats: str
+    """The names of the types of floats."""
+
+    _infinities: str
+    """Infinite floats as texts."""
+
     @abstractmethod
     def text(self, column: str) -> str:
         """A value as text; NULL where it is missing or NaN."""
 
     @abstractmethod
-    def literal(self, text: str) -> str:
+    def _name(self, column: str) -> str:
+        """A column name in quotes."""
+
+    @abstractmethod
+    def _is_decimal(self, name: str) -> str:
+        """Whether a column has the type of decimal numbers."""
+
+    @abstractmethod
+    def _literal(self, text: str) -> str:
         """A text literal with any content."""
 
     @abstractmethod
-    def matches(self, text: str, pattern: str) -> str:
+    def _matches(self, text: str, pattern: str) -> str:
         """Whether a whole text matches a pattern."""
 
     @abstractmethod
-    def part(self, text: str, pattern: str, group: int) -> str:
-        """The match of a group of a pattern in a text; empty if there is none."""
-
-    @abstractmethod
-    def trimmed(self, text: str) -> str:
+    def _trimmed(self, text: str) -> str:
         """A text without spaces around it."""
 
     @abstractmethod
-    def number(self, value: float) -> str:
+    def _float(self, value: float) -> str:
         """A float, which may be infinite."""
 
     @abstractmethod
-    def infinite(self, column: str) -> str:
-        """Whether a value is an infinite float."""
-
-    @abstractmethod
-    def later(self, moment: str, minutes: str) -> str:
+    def _later(self, moment: str, minutes: str) -> str:
         """The timestamp of a text, some minutes later; NULL if it has none."""
+
+    def _is_float(self, name: str) -> str:
+        return f"typeof({name}) IN {self._floats}"
+
+    def _part(self, text: str, pattern: str, group: int) -> str:
+        """The match of a group of a pattern in a text; empty if there is none."""
+        return f"regexp_extract({text}, {self._literal(pattern)}, {group})"
 
     def ordered(self, column: str, sign: str, literal: Literal) -> str:
         """Return whether a value is below or above a literal."""
         if isinstance(literal, str):
-            return f"({self.text(column)} {sign} {self.literal(literal)})"
+            return f"({self.text(column)} {sign} {self._literal(literal)})"
         if isinstance(literal, date):
             return f"({self._day(column)} {sign} DATE '{literal.isoformat()}')"
         assert isinstance(literal, Decimal), "truth values have no order"
-        return self._number(column, _whole_order(sign, literal), f"{{}} {sign} {self.number(float(literal))}")
+        return self._number(column, _whole_order(sign, literal), f"{{}} {sign} {self._float(float(literal))}")
 
     def among(self, column: str, literals: Sequence[Any]) -> str:
         """Return whether a value is one of some literals, all of one type."""
         first = literals[0]
         if isinstance(first, str):
-            return f"({self.text(column)} IN ({', '.join(map(self.literal, literals))}))"
+            return f"({self.text(column)} IN ({', '.join(map(self._literal, literals))}))"
         if isinstance(first, bool):
             truth = f"lower({self.text(column)})"
             read = f"CASE {truth} WHEN 'true' THEN TRUE WHEN 'false' THEN FALSE END"
@@ -101,44 +114,47 @@ class Sql(ABC):
             days = ", ".join(f"DATE '{one.isoformat()}'" for one in literals)
             return f"({self._day(column)} IN ({days}))"
         whole = [scaled(one, 0) for one in literals if one == one.to_integral_value() and one.adjusted() < _DIGITS]
-        floats = ", ".join(self.number(float(one)) for one in literals)
+        floats = ", ".join(self._float(float(one)) for one in literals)
         exactly = f"{{}} IN ({', '.join(map(_decimal, whole))})" if whole else "FALSE"
         return self._number(column, exactly, f"{{}} IN ({floats})")
 
     def _number(self, column: str, whole: str, other: str) -> str:
         """A comparison for whole numbers and one for all others; {} stands for the value."""
         text = self.text(column)
-        trimmed = self.trimmed(text)
+        trimmed = self._trimmed(text)
+        infinite = f"({self._is_float(self._name(column))} AND {text} IN {self._infinities})"
         return (
-            f"CASE WHEN {self.matches(text, f' *{_WHOLE} *')} AND length({text}) <= {LONGEST} "
+            f"CASE WHEN {self._matches(text, f' *{_WHOLE} *')} AND length({text}) <= {LONGEST} "
             f"THEN {whole.format(f'TRY_CAST({trimmed} AS DECIMAL({_DIGITS}, 0))')} "
-            f"WHEN ({self.matches(text, f' *{NUMBER} *')} AND length({text}) <= {LONGEST}) OR {self.infinite(column)} "
+            f"WHEN ({self._matches(text, f' *{NUMBER} *')} AND length({text}) <= {LONGEST}) OR {infinite} "
             f"THEN {other.format(f'TRY_CAST({trimmed} AS DOUBLE)')} END"
         )
 
-    def _shortest(self, text: str, kind: str, is_float: str, is_decimal: str) -> str:
+    def _shortest(self, name: str, kind: str) -> str:
         """The text of a value, without zeros at the end of a fraction.
 
         In many tools one missing value turns a column of whole numbers into floats, and one longer fraction makes all
         decimals longer: that must not change how the values of others compare.
         """
-        near, zeros = f"TRY_CAST({text} AS DOUBLE)", self.literal("[.]?0+$")
+        text = f"CAST({name} AS {kind})"
+        near, zeros = f"TRY_CAST({text} AS DOUBLE)", self._literal("[.]?0+$")
         whole = f"TRY_CAST({near} AS DECIMAL({_DIGITS}, 0))"
         return (
-            f"CASE WHEN {is_float} AND {near} = {whole} THEN CAST({whole} AS {kind}) "
-            f"WHEN {is_decimal} AND {text} LIKE '%.%' THEN regexp_replace({text}, {zeros}, '') ELSE {text} END"
+            f"CASE WHEN {self._is_float(name)} AND {near} = {whole} THEN CAST({whole} AS {kind}) "
+            f"WHEN {self._is_decimal(name)} AND {text} LIKE '%.%' THEN regexp_replace({text}, {zeros}, '') "
+            f"ELSE {text} END"
         )
 
     def _day(self, column: str) -> str:
         """The day of a date or timestamp, in UTC where it has a zone; NULL for any other value."""
         text = self.text(column)
-        trimmed = self.trimmed(text)
+        trimmed = self._trimmed(text)
         zone = "^.{16}[0-9:.]*([+-])([0-9]{2}):?([0-9]{2})?"
-        sign, *parts = (self.part(trimmed, zone, group) for group in (1, 2, 3))
+        sign, *parts = (self._part(trimmed, zone, group) for group in (1, 2, 3))
         hours, minutes = (f"coalesce(TRY_CAST({digits} AS INTEGER), 0)" for digits in parts)
         behind = f"CASE {sign} WHEN '-' THEN 1 ELSE -1 END * ({hours} * 60 + {minutes})"
-        day = f"CAST({self.later(f'substr({trimmed}, 1, 16)', behind)} AS DATE)"
-        return f"CASE WHEN {self.matches(text, f' *{MOMENT} *')} THEN {day} END"
+        day = f"CAST({self._later(f'substr({trimmed}, 1, 16)', behind)} AS DATE)"
+        return f"CASE WHEN {self._matches(text, f' *{MOMENT} *')} THEN {day} END"
 
 
 def _whole_order(sign: str, literal: Decimal) -> str:
@@ -163,48 +179,37 @@ class DuckDB(Sql):
 
     types: Mapping[str, str]
 
+    _floats, _infinities = "('DOUBLE', 'FLOAT')", "('inf', '-inf')"
+
     def text(self, column: str) -> str:
-        """A value as text; NULL where it is missing or NaN."""
-        name = quoted_name(column)
+        """A value as text."""
+        name = self._name(column)
         if zone := _ZONES.get(self.types.get(column, "")):
             # DuckDB stores timestamps outside the calendar, but fails to write them, even where that is not needed
             known = f"{name} >= {zone[0]} '0001-01-01{zone[1]}' AND {name} < {zone[0]} '10000-01-01{zone[1]}'"
             written = f"CAST(CASE WHEN {known} THEN {name} END AS VARCHAR)"
             return f"coalesce({written}, CASE WHEN {name} IS NOT NULL THEN '' END)"
-        text = self._shortest(f"CAST({name} AS VARCHAR)", "VARCHAR", self._is_float(name), self._is_decimal(name))
+        text = self._shortest(name, "VARCHAR")
         # a NaN has a sign, which DuckDB writes too
         return f"CASE WHEN NOT ({self._is_float(name)} AND {text} IN ('nan', '-nan')) THEN {text} END"
 
-    def literal(self, text: str) -> str:
-        """A text literal with any content."""
+    def _literal(self, text: str) -> str:
         return quoted_text(text)
 
-    def matches(self, text: str, pattern: str) -> str:
-        """Whether a whole text matches a pattern."""
+    def _matches(self, text: str, pattern: str) -> str:
         return f"regexp_full_match({text}, '{pattern}')"
 
-    def part(self, text: str, pattern: str, group: int) -> str:
-        """The match of a group of a pattern in a text; empty if there is none."""
-        return f"regexp_extract({text}, '{pattern}', {group})"
-
-    def trimmed(self, text: str) -> str:
-        """A text without spaces around it."""
+    def _trimmed(self, text: str) -> str:
         return f"trim({text}, ' ')"
 
-    def number(self, value: float) -> str:
-        """A float, which may be infinite."""
+    def _float(self, value: float) -> str:
         return f"CAST('{value!r}' AS DOUBLE)"
 
-    def infinite(self, column: str) -> str:
-        """Whether a value is an infinite float."""
-        return f"({self._is_float(quoted_name(column))} AND {self.text(column)} IN ('inf', '-inf'))"
-
-    def later(self, moment: str, minutes: str) -> str:
-        """The timestamp of a text, some minutes later; NULL if it has none."""
+    def _later(self, moment: str, minutes: str) -> str:
         return f"(TRY_CAST({moment} AS TIMESTAMP) + to_minutes({minutes}))"
 
-    def _is_float(self, name: str) -> str:
-        return f"typeof({name}) IN ('DOUBLE', 'FLOAT')"
+    def _name(self, column: str) -> str:
+        return quoted_name(column)
 
     def _is_decimal(self, name: str) -> str:
         return f"starts_with(typeof({name}), 'DECIMAL')"
@@ -223,49 +228,35 @@ _ZONES = {
 class Spark(Sql):
     """The SQL of Spark. Texts are written as bytes, which mean the same under every setting of a session."""
 
+    _floats, _infinities = "('double', 'float')", "('Infinity', '-Infinity')"
+
     def text(self, column: str) -> str:
-        """A value as text; NULL where it is missing or NaN."""
+        """A value as text."""
         name = self._name(column)
-        written = self._shortest(f"CAST({name} AS STRING)", "STRING", self._is_float(name), self._is_decimal(name))
+        written = self._shortest(name, "STRING")
         plain = f"nullif({written}, CASE WHEN {self._is_float(name)} THEN 'NaN' END)"
         # the text of a timestamp with a zone would be in the zone of the session
         in_utc = f"get_json_object(to_json(named_struct('v', {name}), map('timeZone', 'UTC')), '$.v')"
         return f"collate(CASE WHEN typeof({name}) = 'timestamp' THEN {in_utc} ELSE {plain} END, 'UTF8_BINARY')"
 
-    def literal(self, text: str) -> str:
-        """A text literal with any content."""
+    def _literal(self, text: str) -> str:
         return f"CAST(X'{text.encode('utf-8', 'surrogatepass').hex()}' AS STRING)"
 
-    def matches(self, text: str, pattern: str) -> str:
-        """Whether a whole text matches a pattern."""
+    def _matches(self, text: str, pattern: str) -> str:
         whole = rf"^(?:{pattern})\z"  # $ would also match before a line break at the end
-        return f"({text} RLIKE {self.literal(whole)})"
+        return f"({text} RLIKE {self._literal(whole)})"
 
-    def part(self, text: str, pattern: str, group: int) -> str:
-        """The match of a group of a pattern in a text; empty if there is none."""
-        return f"regexp_extract({text}, {self.literal(pattern)}, {group})"
-
-    def trimmed(self, text: str) -> str:
-        """A text without spaces around it."""
+    def _trimmed(self, text: str) -> str:
         return f"trim({text})"
 
-    def number(self, value: float) -> str:
-        """A float, which may be infinite."""
+    def _float(self, value: float) -> str:
         return f"CAST('{'Infinity' if value == inf else '-Infinity' if value == -inf else repr(value)}' AS DOUBLE)"
 
-    def infinite(self, column: str) -> str:
-        """Whether a value is an infinite float."""
-        return f"({self._is_float(self._name(column))} AND {self.text(column)} IN ('Infinity', '-Infinity'))"
-
-    def later(self, moment: str, minutes: str) -> str:
-        """The timestamp of a text, some minutes later; NULL if it has none."""
+    def _later(self, moment: str, minutes: str) -> str:
         return f"timestampadd(MINUTE, {minutes}, TRY_CAST({moment} AS TIMESTAMP_NTZ))"
 
     def _name(self, column: str) -> str:
         return "`" + column.replace("`", "``") + "`"
-
-    def _is_float(self, name: str) -> str:
-        return f"typeof({name}) IN ('double', 'float')"
 
     def _is_decimal(self, name: str) -> str:
         return f"startswith(typeof({name}), 'decimal')"

@@ -1,10 +1,7 @@
 """The interface of an estimator, and what all estimators share.
 
 An estimator maps the counts of shuffled messages to estimates, intervals and error bounds. It knows the distribution of
-the counts and the number of users; it knows nothing about privacy or about how messages are made.
-
-`any_of`, `last_low` and `first_high` bound the risk of a failure in at least one of many bins. `MissingNoise` is noise
-M that hides users: a bin of c users shows an excess of c - M and is reported if that is positive.
+the counts and the number of users, and nothing about privacy or about how messages are made.
 """
 
 from __future__ import annotations
@@ -34,9 +31,9 @@ class ErrorBound:
     """Errors in people that are exceeded with probability at most beta, on the worst dataset.
 
     `per_bin` is for any single bin, `simultaneous` for the largest error over all bins, where a bin that is not
-    reported counts as an estimate of 0. `shown` and `hidden` separate the two cases: with probability at least 1 -
-    beta, no reported bin is off by more than `shown`, and every bin that more than `hidden` people hold is reported.
-    After a release, they correspond to the widths of its intervals and to `unreported_high`, which are usually smaller.
+    reported counts as an estimate of 0. With probability at least 1 - beta, no reported bin is off by more than
+    `shown`, and every bin that more than `hidden` people hold is reported. After a release, they correspond to the
+    widths of its intervals and to `unreported_high`, which are usually smaller.
     """
 
     beta: float
@@ -59,40 +56,30 @@ class Estimator(Protocol):
 
     @property
     def false_positives(self) -> bool:
-        """Whether every bin is reported, so that an empty bin can look occupied."""
+        """Whether every bin is reported, so that an empty one can look occupied."""
 
     def statistic(self, tally: Tally) -> Tally:
-        """The reported entries in an order independent of the data; sufficient for the estimate.
-
-        The function is idempotent.
-        """
+        """The reported entries in an order independent of the data; sufficient for the estimate, and idempotent."""
 
     def point(self, statistic: Tally) -> NDArray[np.float64]:
         """The estimate of each reported bin, in people."""
 
     def intervals(self, statistic: Tally, *, beta: float, bins: int) -> Intervals:
-        """Bounds on true counts that hold for any given number of bins at once, except with probability beta."""
+        """Bounds on true counts that hold for this number of bins at once, except with probability beta."""
 
     def error(self, *, beta: float, bins: int, occupied: int) -> float:
-        """The smallest error in people that the estimates of these bins exceed with probability at most beta.
-
-        At most `occupied` of the bins are held by anyone.
-        """
+        """The smallest error that these bins, of which `occupied` can be held, exceed with risk beta."""
 
 
 @runtime_checkable
 class Truncating(Protocol):
-    """A zero-preserving estimator, which leaves out every bin that could be empty; `false_positives` is False."""
+    """A zero-preserving estimator, which leaves out every bin that could be empty."""
 
     def shown_and_hidden(self, *, beta: float, bins: int, occupied: int) -> tuple[float, int]:
-        """Bounds on the error of reported bins and on the counts of unreported ones, together except with probability
-        beta.
-        """
+        """Bounds on the error of reported bins and on the counts of unreported ones, together except with risk beta."""
 
     def report_chance(self, count: int, *, at_least: float = 0.0) -> float:
-        """The probability that a bin of `count` people is reported with at least `at_least` people; 0 for an empty
-        bin.
-        """
+        """The probability that a bin of `count` people is reported with at least `at_least`; 0 for an empty bin."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -112,12 +99,12 @@ class AdditiveNoise(Protocol):
         """The distribution of the errors."""
 
     def unclipped(self, counts: NDArray[np.float64]) -> NDArray[np.bool_]:
-        """Which published estimates certainly have such an error: they were not moved to possible counts."""
+        """Which published estimates certainly were not moved to possible counts."""
 
 
 @runtime_checkable
 class KnownVariance(Protocol):
-    """An estimator of which the variance is known, but not the distribution of its errors."""
+    """An estimator with a known variance, but not a known distribution of its errors."""
 
     def variance(self, count: int = 0) -> float:
         """The variance of the estimate of a value that `count` people hold."""
@@ -125,7 +112,7 @@ class KnownVariance(Protocol):
 
 @runtime_checkable
 class IntervalsFromCounts(Protocol):
-    """An estimator whose intervals follow from its published estimates, so that any confidence can be had later."""
+    """An estimator whose intervals follow from its published estimates, at any confidence."""
 
     def intervals_from_counts(self, counts: NDArray[np.float64], *, beta: float, bins: int) -> Intervals:
         """The intervals of these estimates; a DataError if they were adjusted, rounded or clipped."""
@@ -152,10 +139,10 @@ def possible_counts(low: NDArray[Any], high: NDArray[Any], *, people: int) -> In
 def around_estimates(
     counts: NDArray[np.float64], *, per_bin: Intervals, simultaneous: Intervals
 ) -> tuple[Intervals, Intervals]:
-    """The same intervals, widened where needed so that each contains its estimate, and the joint ones the single ones.
+    """Intervals widened to contain their estimates, and the joint ones the single ones; wider ones keep their coverage.
 
     An unbiased estimate may be negative, or larger than the number of people: an interval then reaches from the
-    possible counts to the estimate. Wider intervals keep their coverage.
+    possible counts to it.
     """
     if (counts < per_bin.low).any() or (counts > per_bin.high).any():
         low = np.minimum(per_bin.low, np.floor(counts).astype(np.int64))
@@ -194,7 +181,7 @@ _MOST_EVENTS = 10**300
 
 
 def any_of(*risks: tuple[float, int]) -> float:
-    """The probability of at least one of independent events; each entry is a probability and a number of events."""
+    """The probability of at least one of independent events, given as probabilities and numbers of events."""
     at_risk = [(probability, min(count, _MOST_EVENTS)) for probability, count in risks if count]
     if any(probability >= 1 for probability, _ in at_risk):
         return 1.0
@@ -208,7 +195,7 @@ def last_low(noise: IntegerDistribution, fails: Callable[[int], bool]) -> int:
 
 
 def first_high(noise: IntegerDistribution, fails: Callable[[int], bool]) -> int:
-    """The smallest bound above the mean that does not fail; the largest possible value if no smaller one does."""
+    """The smallest bound above the mean that does not fail, or the largest possible value."""
     options = range(math.floor(noise.mean), noise.window.last + 2)
     at = bisect_left(options, True, key=lambda high: not fails(high))
     return options[at] if at < len(options) else int(noise.window.highest)
@@ -229,7 +216,7 @@ def smallest_distance(noise: IntegerDistribution, holds: Callable[[float], bool]
 
 @dataclass(frozen=True, kw_only=True)
 class MissingNoise:
-    """Noise M = Z + `shift`, for Z with the given `distribution`; two-sided noise with a threshold has a shift."""
+    """Noise M = Z + `shift` that hides users: a bin of c users shows c - M, and is reported if that is positive."""
 
     distribution: IntegerDistribution
     shift: int = 0
@@ -258,15 +245,13 @@ class MissingNoise:
         return self.distribution.window.below(k - self.shift)
 
     def most(self, risk: float) -> float:
-        """The smallest bound at or above the mean that M exceeds with at most this risk; infinite if there is none."""
+        """The smallest bound at or above the mean that M exceeds with at most this risk; may be infinite."""
         options = range(math.ceil(self.mean), max(math.ceil(self.mean), self.last) + 1)
         at = bisect_left(options, True, key=lambda k: self.above(k) <= risk)
         return options[at] if at < len(options) else math.inf
 
     def least(self, risk: float) -> float:
-        """The largest bound at or below the mean that M falls below with at most this risk; -infinite if there is
-        none.
-        """
+        """The largest bound at or below the mean that M falls below with at most this risk; may be -infinite."""
         options = range(math.floor(self.mean), min(math.floor(self.mean), self.first) - 1, -1)
         at = bisect_left(options, True, key=lambda k: self.below(k) <= risk)
         return options[at] if at < len(options) else -math.inf
@@ -276,24 +261,22 @@ class MissingNoise:
 
         A bin of c people is reported if M < c, so it counts with P(M < min(bound, c)). Over all bins this adds up to at
         most held * max over c of P(M < min(bound, c)) / c, and to at most (occupied bins) * P(M < bound). `held` is the
-        number of values that all people hold together.
+        number of values that all people hold.
         """
         single = self.least(risk / min(held, bins))
         largest = max(1, math.floor(self.mean))
         # sizes up to the window all have the same P(M < c), so one person counts most and the others need not be tried
         start = min(max(1, self.first), largest)
         sizes = np.arange(start, largest + 1)
-        shares = self._below_each(sizes) / sizes
+        below = self._cumulative[np.clip(sizes - self.first, 0, self._cumulative.size - 1)]
+        shares = below / sizes
         shares[0] = self.below(1)
         per_person = np.maximum.accumulate(shares)
         small = int(np.searchsorted(held * per_person, risk, side="right"))  # how many of these have at most the risk
         return max(single, start - 1 + small) if small else single
 
-    def _below_each(self, k: NDArray[np.int64]) -> NDArray[np.float64]:
-        """P(M < k) for every k of an array, rounded up."""
-        return self._cumulative[np.clip(k - self.first, 0, self._cumulative.size - 1)]
-
     @cached_property
     def _cumulative(self) -> NDArray[np.float64]:
+        """P(M < k) for k from `first` on, rounded up."""
         window = self.distribution.window
         return np.minimum(np.append(0.0, np.cumsum(window.pmf)) + window.mass_below, 1.0)

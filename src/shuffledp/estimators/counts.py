@@ -6,19 +6,14 @@ There are two estimators, both post-processing, with excess = count - people = (
     truncated   excess + E[M] where excess > 0, else 0. An empty bin has excess <= 0, so it is never reported.
     unbiased    excess + E[M] everywhere.
 
-For an error `a` and a bin of true count c, the truncated estimate is off by c if M >= c and by |E[M] - M| otherwise. So
-a bin with c > a fails with probability at most P(M > a) + P(M < E[M] - a), one with 1 <= c <= a with at most P(M < E[M]
-- a), an empty one never. At most people / (floor(a) + 1) bins can hold more than a people: that number, not the number
-of bins, multiplies the risk. If people hold several values, each value counts as a person here.
-docs/proofs/exact-error.md has the details.
-
-`CuratedCounts` and `ThresholdedCounts` are true counts with two-sided noise, as a curator publishes them: of every bin,
-or of the bins above a threshold.
+`ThresholdedCounts` are true counts with two-sided noise above a threshold, as a curator publishes them. If people hold
+several values, each counts as a person here. docs/proofs/exact-error.md derives the errors.
 """
 
 from __future__ import annotations
 
 import math
+from abc import ABC, abstractmethod
 from bisect import bisect_left
 from dataclasses import dataclass
 from functools import cached_property
@@ -39,7 +34,7 @@ from shuffledp.estimators.base import (
     possible_counts,
     smallest_distance,
 )
-from shuffledp.estimators.levels import ExcessRungs, Known, Ladder, noise_range
+from shuffledp.estimators.levels import ExcessRungs, Known, Ladder, Rungs, noise_range
 from shuffledp.histogram.intervals import Intervals
 from shuffledp.histogram.tally import Tally
 from shuffledp.noise import IntegerDistribution
@@ -47,12 +42,9 @@ from shuffledp.noise.discrete_laplace import DiscreteLaplace
 
 
 @dataclass(frozen=True, kw_only=True)
-class TruncatedCounts:
-    """The paper's zero-preserving estimator: 0 unless the count exceeds the number of people, since `noise` is
-    missing.
-    """
+class ZeroPreserving(ABC):
+    """What all estimators share that leave out every bin that could be empty."""
 
-    noise: IntegerDistribution
     people: int
     values_per_person: int = 1
 
@@ -64,6 +56,50 @@ class TruncatedCounts:
         """The number of values that all people hold together."""
         return self.people * self.values_per_person
 
+    @abstractmethod
+    def failure(self, error: float, *, bins: int, occupied: int) -> float:
+        """An upper bound on the probability that some bin is off by more than `error`, on the worst dataset."""
+
+    def some_fails(self, error: float, *, off: float, hidden: float, bins: int, occupied: int) -> float:
+        """The risk of some bin, if each is `off` with this probability, and one of more than `error` people `hidden`.
+
+        A smaller hidden bin is off by at most `error`, and an empty one never. At most held / (floor(error) + 1) bins
+        are larger: that number, not the number of bins, multiplies the risk.
+        """
+        large = min(bins, occupied, self.held // (math.floor(error + COUNT_AGAINST_MEAN) + 1))
+        return any_of((off + hidden, large), (off, min(bins, occupied) - large))
+
+    def smallest_whole_error(self, largest: int, *, beta: float, bins: int, occupied: int) -> float:
+        """The smallest whole error with a risk of at most beta; all people if that is none below `largest`."""
+        options = range(min(largest, self.people))
+        at = bisect_left(options, True, key=lambda error: self.failure(error, bins=bins, occupied=occupied) <= beta)
+        return float(at if at < len(options) else self.people)
+
+    def shown_and_hidden(self, *, beta: float, bins: int, occupied: int) -> tuple[float, int]:
+        """Bounds on the error of shown bins and on the counts of hidden ones, together except with probability beta."""
+        return self._ladder.before(self._offset, beta=beta, bins=bins, occupied=occupied)
+
+    @property
+    @abstractmethod
+    def _rungs(self) -> Rungs:
+        """The noise from which levels are made."""
+
+    @property
+    @abstractmethod
+    def _offset(self) -> float:
+        """The distance of an estimate from the value of its bin in the levels."""
+
+    @cached_property
+    def _ladder(self) -> Ladder:
+        return Ladder(rungs=self._rungs)
+
+
+@dataclass(frozen=True, kw_only=True)
+class TruncatedCounts(ZeroPreserving):
+    """The paper's zero-preserving estimator: 0 unless the count exceeds the number of people."""
+
+    noise: IntegerDistribution
+
     def statistic(self, tally: Tally) -> Tally:
         """The bins with more messages than there are people."""
         possible(tally, people=self.people)
@@ -73,32 +109,23 @@ class TruncatedCounts:
     def point(self, statistic: Tally) -> NDArray[np.float64]:
         """Excess + E[M], at most the number of people."""
         excess = self._excess(statistic)
-        return np.minimum(
-            excess.astype(np.float64) + self.noise.mean, Known.of(excess, people=self.people, held=self.held).most
-        )
+        return np.minimum(excess.astype(np.float64) + self.noise.mean, self._known(excess).most)
 
     def intervals(self, statistic: Tally, *, beta: float, bins: int) -> Intervals:
-        """Excess + the range of M; a bin that is not reported has at most the largest M."""
+        """Excess + the range of M."""
         excess = self._excess(statistic)
-        known = Known.of(excess, people=self.people, held=self.held)
-        return self._ladder.intervals(excess, excess, known, beta=beta, bins=bins)
+        return self._ladder.intervals(excess, excess, self._known(excess), beta=beta, bins=bins)
 
     def error(self, *, beta: float, bins: int, occupied: int) -> float:
-        """The smallest error that some bin exceeds with probability at most beta; at most the number of people."""
+        """The smallest error that some bin exceeds with probability at most beta."""
         bound = smallest_distance(self.noise, lambda error: self.failure(error, bins=bins, occupied=occupied) <= beta)
         return min(bound, float(self.people))
 
     def failure(self, error: float, *, bins: int, occupied: int) -> float:
-        """An upper bound on the probability that some bin has a larger error; only large bins can be hidden."""
-        most = math.floor(error + COUNT_AGAINST_MEAN)
+        """An upper bound on the probability that some bin has a larger error."""
         off = self.noise.window.below(math.ceil(self.noise.mean - error - COUNT_AGAINST_MEAN))
-        off_or_hidden = off + self.noise.window.above(most)
-        large = min(bins, occupied, self.held // (most + 1))
-        return any_of((off_or_hidden, large), (off, min(bins, occupied) - large))
-
-    def shown_and_hidden(self, *, beta: float, bins: int, occupied: int) -> tuple[float, int]:
-        """Bounds on the error of shown bins and on the counts of hidden ones, together except with probability beta."""
-        return self._ladder.before(self.noise.mean, beta=beta, bins=bins, occupied=occupied)
+        hidden = self.noise.window.above(math.floor(error + COUNT_AGAINST_MEAN))
+        return self.some_fails(error, off=off, hidden=hidden, bins=bins, occupied=occupied)
 
     def report_chance(self, count: int, *, at_least: float = 0.0) -> float:
         """The chance that count - M > 0 and count - M + E[M] is large enough, up to rounding; 0 for an empty bin."""
@@ -124,23 +151,26 @@ class TruncatedCounts:
         shown = Tally(np.arange(counts.size), as_whole(counts - self.noise.mean) + self.people, complete=False)
         return self.intervals(shown, beta=beta, bins=bins)
 
-    @cached_property
-    def _ladder(self) -> Ladder:
-        """The levels for the excess of a bin."""
-        return Ladder(
-            rungs=ExcessRungs(noise=MissingNoise(distribution=self.noise), people=self.people, held=self.held)
-        )
+    @property
+    def _rungs(self) -> Rungs:
+        return ExcessRungs(noise=MissingNoise(distribution=self.noise), people=self.people, held=self.held)
+
+    @property
+    def _offset(self) -> float:
+        return self.noise.mean
 
     def _excess(self, statistic: Tally) -> NDArray[np.int64]:
-        """C - M of each bin."""
         return statistic.counts - self.people
+
+    def _known(self, excess: NDArray[np.int64]) -> Known:
+        return Known.of(excess, people=self.people, held=self.held)
 
 
 @dataclass(frozen=True, kw_only=True)
 class UnbiasedCounts:
     """The unbiased estimator: a smaller worst error for few bins, but every empty bin is noisy.
 
-    `missing` means that the noise is missing from one message per person, instead of added to the true count.
+    The noise is `missing` from one message per person, or added to the true count.
     """
 
     noise: IntegerDistribution
@@ -158,7 +188,7 @@ class UnbiasedCounts:
         return every_bin(tally, bins=self.bins)
 
     def point(self, statistic: Tally) -> NDArray[np.float64]:
-        """The count less one message per person if noise is missing, without the expected noise."""
+        """The count, less one message per person if noise is missing, without the expected noise."""
         if self.missing:
             return (statistic.counts - self.people).astype(np.float64) + self.noise.mean
         return statistic.counts.astype(np.float64) - self.noise.mean
@@ -173,7 +203,7 @@ class UnbiasedCounts:
         return possible_counts(low, high, people=self.people)
 
     def error(self, *, beta: float, bins: int, occupied: int) -> float:
-        """The error bound; all bins have the same noise: exactly 1 - (1 - P(|M - E[M]| > error))^bins."""
+        """The error bound: exactly 1 - (1 - P(|M - E[M]| > error))^bins."""
         return smallest_distance(self.noise, lambda error: any_of((beyond(self.noise, error), bins)) <= beta)
 
     @property
@@ -207,49 +237,7 @@ def possible(tally: Tally, *, people: int) -> None:
 
 
 @dataclass(frozen=True, kw_only=True)
-class CuratedCounts:
-    """The noisy count of every bin, unchanged."""
-
-    noise: DiscreteLaplace
-    people: int
-    bins: int
-
-    name = "unbiased"
-    false_positives = True
-
-    def statistic(self, tally: Tally) -> Tally:
-        """Every bin."""
-        return every_bin(tally, bins=self.bins)
-
-    def point(self, statistic: Tally) -> NDArray[np.float64]:
-        """The noisy counts."""
-        return statistic.counts.astype(np.float64)
-
-    def intervals(self, statistic: Tally, *, beta: float, bins: int) -> Intervals:
-        """The range of the noise of this number of bins, symmetric around the estimates."""
-        least, most = noise_range(MissingNoise(distribution=self.noise), beta=beta, bins=bins)
-        return possible_counts(statistic.counts - most, statistic.counts - least, people=self.people)
-
-    def error(self, *, beta: float, bins: int, occupied: int) -> float:
-        """The error bound; all bins have the same noise: exactly 1 - (1 - P(|Z| > error))^bins."""
-        return smallest_distance(self.noise, lambda error: any_of((beyond(self.noise, error), bins)) <= beta)
-
-    @property
-    def error_noise(self) -> ErrorNoise:
-        """Off by the noise."""
-        return ErrorNoise(noise=self.noise, sign=1)
-
-    def unclipped(self, counts: NDArray[np.float64]) -> NDArray[np.bool_]:
-        """All: nothing is clipped."""
-        return np.ones(counts.shape, dtype=bool)
-
-    def intervals_from_counts(self, counts: NDArray[np.float64], *, beta: float, bins: int) -> Intervals:
-        """The intervals of these noisy counts."""
-        return self.intervals(Tally(np.arange(counts.size), as_whole(counts)), beta=beta, bins=bins)
-
-
-@dataclass(frozen=True, kw_only=True)
-class ThresholdedCounts:
+class ThresholdedCounts(ZeroPreserving):
     """The noisy counts of occupied bins that reach the `threshold`; all others look empty.
 
     A bin of c people is published if c + Z >= threshold, that is c > M for the noise M = threshold - 1 - Z: its excess
@@ -257,17 +245,7 @@ class ThresholdedCounts:
     """
 
     noise: DiscreteLaplace
-    people: int
     threshold: int
-    values_per_person: int = 1
-
-    name = "truncated"
-    false_positives = False
-
-    @property
-    def held(self) -> int:
-        """The number of values that all people hold together."""
-        return self.people * self.values_per_person
 
     def statistic(self, tally: Tally) -> Tally:
         """The published bins."""
@@ -276,35 +254,26 @@ class ThresholdedCounts:
 
     def point(self, statistic: Tally) -> NDArray[np.float64]:
         """The noisy counts, at most the number of people."""
-        return np.minimum(statistic.counts, self._known(statistic).most).astype(np.float64)
+        return np.minimum(statistic.counts, self._known(len(statistic)).most).astype(np.float64)
 
     def intervals(self, statistic: Tally, *, beta: float, bins: int) -> Intervals:
-        """The noisy count less the range of the noise; a bin that is not reported may have been below the threshold."""
+        """The noisy count less the range of the noise."""
         excess = statistic.counts - (self.threshold - 1)
-        return self._ladder.intervals(excess, excess, self._known(statistic), beta=beta, bins=bins)
+        return self._ladder.intervals(excess, excess, self._known(len(statistic)), beta=beta, bins=bins)
 
     def error(self, *, beta: float, bins: int, occupied: int) -> float:
-        """The smallest error that some bin exceeds with probability at most beta, on the worst dataset."""
-        options = range(min(self.threshold + self.noise.window.last + 1, self.people))
-        # beyond all of them, the error is at most the number of people
-        at = bisect_left(options, True, key=lambda e: self.failure(e, bins=bins, occupied=occupied) <= beta)
-        return float(at if at < len(options) else self.people)
+        """The smallest error that some bin exceeds with probability at most beta."""
+        largest = self.threshold + self.noise.window.last + 1
+        return self.smallest_whole_error(largest, beta=beta, bins=bins, occupied=occupied)
 
-    def shown_and_hidden(self, *, beta: float, bins: int, occupied: int) -> tuple[float, int]:
-        """Bounds on the error of shown bins and on the counts of hidden ones, together except with probability beta."""
-        return self._ladder.before(self.threshold - 1, beta=beta, bins=bins, occupied=occupied)
-
-    def failure(self, error: int, *, bins: int, occupied: int) -> float:
-        """An upper bound on the probability that some bin has a larger error; a bin of more than `error` people can be
-        hidden.
-        """
-        off = 2 * self.noise.window.above(error)
-        hidden = self.noise.window.below(self.threshold - error - 1)
-        large = min(bins, occupied, self.held // (error + 1))
-        return any_of((min(1.0, off + hidden), large), (off, min(bins, occupied) - large))
+    def failure(self, error: float, *, bins: int, occupied: int) -> float:
+        """An upper bound on the probability that some bin has a larger error."""
+        whole = math.floor(error)
+        off, hidden = 2 * self.noise.window.above(whole), self.noise.window.below(self.threshold - whole - 1)
+        return self.some_fails(whole, off=off, hidden=hidden, bins=bins, occupied=occupied)
 
     def report_chance(self, count: int, *, at_least: float = 0.0) -> float:
-        """The probability that a bin of `count` people is published with a noisy count of at least `at_least`."""
+        """The probability that a bin is published with a noisy count of at least `at_least`."""
         needed = max(self.threshold, math.ceil(at_least))
         return max(0.0, 1 - self.noise.window.below(needed - count)) if count else 0.0
 
@@ -315,8 +284,7 @@ class ThresholdedCounts:
 
     def unclipped(self, counts: NDArray[np.float64]) -> NDArray[np.bool_]:
         """Counts below the largest that is possible, given the other published bins."""
-        most = self._known(Tally(np.arange(counts.size), np.zeros(counts.size, dtype=np.int64))).most
-        return np.asarray(counts < most, dtype=bool)
+        return np.asarray(counts < self._known(counts.size).most, dtype=bool)
 
     def intervals_from_counts(self, counts: NDArray[np.float64], *, beta: float, bins: int) -> Intervals:
         """The intervals of these noisy counts."""
@@ -324,12 +292,15 @@ class ThresholdedCounts:
             raise DataError("these estimates may have been clipped, so the noisy counts are unknown")
         return self.intervals(Tally(np.arange(counts.size), as_whole(counts), complete=False), beta=beta, bins=bins)
 
-    @cached_property
-    def _ladder(self) -> Ladder:
-        """The levels for the excess of a bin."""
+    @property
+    def _rungs(self) -> Rungs:
         noise = MissingNoise(distribution=self.noise, shift=self.threshold - 1)
-        return Ladder(rungs=ExcessRungs(noise=noise, people=self.people, held=self.held))
+        return ExcessRungs(noise=noise, people=self.people, held=self.held)
 
-    def _known(self, statistic: Tally) -> Known:
-        """False: every published bin is occupied."""
-        return Known.of(np.ones(len(statistic), dtype=np.int64), people=self.people, held=self.held)
+    @property
+    def _offset(self) -> float:
+        return self.threshold - 1
+
+    def _known(self, published: int) -> Known:
+        """At least one person holds each published bin."""
+        return Known.of(np.ones(published, dtype=np.int64), people=self.people, held=self.held)

@@ -1,4 +1,4 @@
-"""The exact distribution of the difference of two errors with independent noise.
+"""The exact distribution of the difference of two errors with independent noise (docs/proofs/intervals.md).
 
 An estimate of round i is off by s_i (M_i - E[M_i]), for noise M_i of a known distribution and a sign s_i. With weights
 w_i, which are 1 for numbers of people and 1 / people for shares, the difference of two estimates is off by
@@ -6,7 +6,7 @@ w_i, which are 1 for numbers of people and 1 / people for shares, the difference
     E = w_2 s_2 (M_2 - E[M_2]) - w_1 s_1 (M_1 - E[M_1]).
 
 Its tails are sums over the values of M_1 of a tail of M_2, rounded up. For numbers of people they are exact; for shares
-the ends of a range are off by at most a billionth of its width, outwards. docs/proofs/intervals.md has the statement.
+the ends of a range are off by at most a billionth of its width, outwards.
 """
 
 from __future__ import annotations
@@ -48,9 +48,8 @@ class ErrorDifference:
         return self._total(self._tail_above(needed, -self.other.sign))
 
     def range(self, risk: float) -> tuple[float, float]:
-        """The smallest and the largest E, of which each is passed with at most half of the risk.
-
-        Infinite if the tails outside of the windows have more than that.
+        """The smallest and the largest E, each passed with at most half of the risk; infinite if the windows are too
+        narrow.
         """
         return -self._first_safe(self.below, risk / 2, sign=-1), self._first_safe(self.above, risk / 2, sign=1)
 
@@ -64,9 +63,7 @@ class ErrorDifference:
         return first + at * steps if at < len(options) else math.inf
 
     def _first_step(self, sign: int) -> float:
-        """The first bound at or above 0 to try: half of a person beyond a value of E if these are whole but for an
-        offset.
-        """
+        """The first bound to try: half of a person beyond a value of E if these are whole but for an offset."""
         if not self._whole:
             return 0.0
         offset = -sign * (self.other.sign * self.other.noise.mean - self.one.sign * self.one.noise.mean)

@@ -2,9 +2,9 @@
 
 The count of a cell of one of T rows is the number of people whose values fall into it, plus noise M. Collisions only
 add people, so the estimate is too small only if some cell of the bin has too little noise. It is too large by more than
-k + m only in two cases: in every row more than k others share the bin's cell, or the noise of the first row where they
-do not exceeds its mean by more than m. On average n / s others share a cell of a row of s cells. By Markov's
-inequality, a row is that crowded with probability at most n / (s (k + 1)), independently for each row.
+k + m only if in every row more than k others share the bin's cell, or the noise of the first row where they do not
+exceeds its mean by more than m. On average n / s others share a cell of a row of s cells. By Markov's inequality, a row
+is that crowded with probability at most n / (s (k + 1)), independently for each row (docs/proofs/comparison.md).
 """
 
 from __future__ import annotations
@@ -40,11 +40,11 @@ class HashRows:
 
     @property
     def cells(self) -> int:
-        """The number of cells in all rows."""
+        """The number of cells."""
         return self.rows * self.width
 
     def of(self, bins: NDArray[np.integer]) -> NDArray[np.int64]:
-        """The cell of every bin in every row, as one row of the array for each."""
+        """The cells of every bin, one row of the array for each row."""
         multipliers, offsets = self._functions
         half, width = np.uint64(32), np.uint64(self.width)
         hashed = (multipliers[:, None] * bins.astype(np.uint64) + offsets[:, None]) >> half
@@ -53,7 +53,6 @@ class HashRows:
 
     @cached_property
     def _functions(self) -> tuple[NDArray[np.uint64], NDArray[np.uint64]]:
-        """Multipliers and offsets of the rows."""
         words = np.random.SeedSequence(self.coin).generate_state(2 * self.rows, dtype=np.uint64).astype(np.uint64)
         return words[: self.rows], words[self.rows :]
 
@@ -71,7 +70,7 @@ class SmallestCell:
     false_positives = True
 
     def statistic(self, tally: Tally) -> Tally:
-        """The smallest count of the cells of every bin; a tally of bins is returned unchanged."""
+        """The smallest count of the cells of every bin."""
         if not tally.complete and len(tally) == self.bins:
             return tally
         if len(tally) != self.hashes.cells or not tally.complete:
@@ -97,31 +96,31 @@ class SmallestCell:
         return float(max(self._reaches(beta, bins)))
 
     def _reaches(self, beta: float, bins: int) -> tuple[int, int]:
-        """Bounds on how far estimates of this number of bins are below and above the truth, each with risk beta / 2."""
+        """How far estimates of these bins are below and above the truth, each with risk beta / 2."""
         cells = min(bins, self.hashes.width) * self.hashes.rows
         return self._too_little_noise(beta / 2, cells), self._too_many_others(beta / (2 * bins))
 
     def _too_little_noise(self, risk: float, cells: int) -> int:
-        """The smallest distance below the mean that the noise of any of these cells passes with at most this risk."""
+        """The smallest distance below the mean that the noise of some of these cells passes with at most this risk."""
         window, mean = self.noise.window, self.noise.mean
         return bisect_left(
             range(math.floor(mean) + 1), True, key=lambda reach: cells * window.below(math.ceil(mean - reach)) <= risk
         )
 
     def _too_much_noise(self, risk: float) -> int:
-        """The smallest distance above the mean that the noise of one cell passes with at most this risk."""
+        """The smallest distance above the mean for one cell."""
         window, mean = self.noise.window, self.noise.mean
         return bisect_left(
             range(self.noise.trials + 1), True, key=lambda reach: window.above(math.floor(mean + reach)) <= risk
         )
 
     def _all_crowded(self, others: int) -> float:
-        """An upper bound on the probability that every row has more than this number of others in the bin's cell."""
+        """An upper bound on the probability that every row has more others in the bin's cell."""
         share = self.people * (1 / self.hashes.width + _NOT_UNIFORM)
         return float(min(1.0, share / (others + 1)) ** self.hashes.rows)
 
     def _too_many_others(self, risk: float) -> int:
-        """The smallest k + m as in the module docstring; k = n always holds."""
+        """The smallest k + m; k = n always holds."""
         best = self.people + self._too_much_noise(risk)
         first = bisect_left(range(self.people), True, key=lambda others: self._all_crowded(others) < risk)
         for others in range(first, self.people):

@@ -64,7 +64,7 @@ class Level:
 class Known:
     """Certain bounds on the counts of reported bins, and on the counts of all others.
 
-    All people together hold a known number of values, and values that are certainly in one bin are in no other.
+    All people together hold a known number of values, and those that are certainly in one bin are in no other.
     """
 
     least: NDArray[np.int64]
@@ -78,7 +78,7 @@ class Known:
     ) -> Known:
         """Return the bounds, from the certain and the largest possible number of people in each reported bin.
 
-        `held` is the number of values that all people hold together; by default one each.
+        All people hold `held` values; by default one each.
         """
         room = max(0, (people if held is None else held) - int(least.sum()))
         highest = np.minimum(least + room, people)
@@ -94,14 +94,14 @@ class Rungs(Protocol):
 
     @property
     def people(self) -> int:
-        """The number of people, which is the largest count of a bin."""
+        """The number of people."""
 
     @property
     def held(self) -> int:
-        """The number of values that people hold together, which is the sum of all bins."""
+        """The number of values that people hold together."""
 
     def level(self, risk: float) -> Level:
-        """Return a level whose edges are each passed with at most this risk; wider for smaller risks."""
+        """Return a level whose edges are each passed with at most this risk."""
 
     def small_range(self, risk: float, *, bins: int) -> tuple[float, float]:
         """The smallest and largest distance of the true count of a reported bin of any size from its value.
@@ -113,7 +113,7 @@ class Rungs(Protocol):
 
 @dataclass(frozen=True, kw_only=True)
 class Ladder:
-    """A sequence of levels, each wider and less risky than the previous one."""
+    """A sequence of levels, each wider and less risky than the one before."""
 
     rungs: Rungs
 
@@ -140,7 +140,7 @@ class Ladder:
     def before(self, offset: float, *, beta: float, bins: int, occupied: int) -> tuple[float, int]:
         """Bounds on the error of reported bins and on the size of hidden ones before a release, on the worst dataset.
 
-        Both hold together, except with probability beta. An estimate is the bin's value + `offset`.
+        Both hold together, except with probability beta. An estimate is the value of the bin + `offset`.
         """
         share, most = beta * (1 - _SMALL), min(bins, occupied)
         if bins == 1:
@@ -152,12 +152,11 @@ class Ladder:
         return min(shown, float(self.rungs.people)), int(min(reach.level.hidden, self.rungs.people))
 
     def _of_one_bin(self, beta: float) -> _Reach:
-        """The interval of a single bin of any size."""
         level = self._first(lambda level: level.risk <= beta)
         return _Reach(level, level.least, level.most)
 
     def _with_small(self, level: Level, *, beta: float, bins: int) -> _Reach:
-        """The union with the range of small bins, which is at least as wide."""
+        """The union with the range of small bins."""
         if (beta, bins) not in self._small:
             self._small[beta, bins] = self.rungs.small_range(beta * _SMALL, bins=bins)
         least, most = self._small[beta, bins]
@@ -168,7 +167,7 @@ class Ladder:
         return min(bins, self.rungs.held // (int(min(level.hidden, self.rungs.people)) + 1))
 
     def _first(self, holds: Callable[[Level], bool]) -> Level:
-        """The first level for which a monotone condition holds; the last level claims nothing."""
+        """The first level for which a monotone condition holds; the last one claims nothing."""
         at = bisect_left(range(1, _LEVELS), True, key=lambda k: holds(self._level(k))) + 1
         if at < _LEVELS:
             return self._level(at)
@@ -187,18 +186,16 @@ class Ladder:
 
     @cached_property
     def _made(self) -> dict[int, Level]:
-        """Cached levels."""
         return {}
 
     @cached_property
     def _small(self) -> dict[tuple[float, int], tuple[float, float]]:
-        """Cached ranges of small bins."""
         return {}
 
 
 @dataclass(frozen=True)
 class _Reach:
-    """A level, and the range of bins that may be no larger than its `hidden`."""
+    """A level, and the range of bins of at most its `hidden` people."""
 
     level: Level
     small_least: float
@@ -221,14 +218,12 @@ class ExcessRungs:
         return Level(hidden=most, least=least, most=most, risk=min(1.0, risk_below + risk_above))
 
     def small_range(self, risk: float, *, bins: int) -> tuple[float, float]:
-        """Bound M from below in reported bins; too large an M hides a small bin."""
+        """Bound M from below; too large an M hides a small bin."""
         return self.noise.least_of_small(risk, held=self.held, bins=bins), -math.inf
 
 
 @dataclass(frozen=True, eq=False)
 class _Seen:
-    """The reported bins, counted by their excess."""
-
     noise: MissingNoise
     excess: NDArray[np.int64]
     offsets: list[int]
@@ -245,7 +240,6 @@ class _Seen:
         )
 
     def _number_above(self, excess: int) -> int:
-        """The number of reported bins with a larger excess."""
         return int(self._numbers[min(excess + 1, self._numbers.size - 1)])
 
     @cached_property
@@ -290,14 +284,14 @@ def _intervals(value: NDArray[Any], reach: _Reach, known: Known) -> Intervals:
 
 
 def _lower(value: NDArray[Any], offset: float) -> NDArray[np.int64]:
-    """The smallest whole count from value + offset on, tolerating rounding."""
+    """The smallest whole count from there on, tolerating rounding."""
     if value.dtype.kind == "i":
         return np.asarray(value + math.ceil(offset))
     return np.ceil(value + (offset - COUNT_AGAINST_MEAN)).astype(np.int64)
 
 
 def _upper(value: NDArray[Any], offset: float) -> NDArray[np.int64]:
-    """The largest whole count up to value + offset, tolerating rounding."""
+    """The largest whole count up to there, tolerating rounding."""
     if value.dtype.kind == "i":
         return np.asarray(value + math.floor(offset))
     return np.floor(value + (offset + COUNT_AGAINST_MEAN)).astype(np.int64)
@@ -307,8 +301,7 @@ def _upper(value: NDArray[Any], offset: float) -> NDArray[np.int64]:
 def noise_range(noise: MissingNoise, *, beta: float, bins: int) -> tuple[float, float]:
     """Bounds on the noise of this number of independent bins, which fail with probability at most beta.
 
-    They do not depend on the counts. They are cached for simulations and audits, which estimate from many tallies of
-    one distribution.
+    Cached for simulations and audits, which estimate from many tallies of one distribution.
     """
 
     def risk(number: int) -> tuple[float, float, float]:

@@ -1,7 +1,7 @@
 """Pairs of counts: c + P and P + M messages of a bin, or equivalently c + P and c - M with independent noise.
 
-A bin is reported if c - M > 0. Then c - M + E[M] and c + P - E[P] are two independent unbiased estimates of c. The
-average with weights w and 1 - w inverse to their variances is off by
+A bin is reported if c - M > 0. Then the average of c - M + E[M] and c + P - E[P], with weights w and 1 - w inverse to
+their variances, is off by
 
     D = w (E[M] - M) + (1 - w) (P - E[P]).
 
@@ -21,8 +21,9 @@ from numpy.typing import NDArray
 
 from shuffledp.accounting.rounding import COUNT_AGAINST_MEAN
 from shuffledp.errors import DataError
-from shuffledp.estimators.base import MissingNoise, any_of, in_order
-from shuffledp.estimators.levels import LOWER_EDGE, Known, Ladder, Level
+from shuffledp.estimators.base import MissingNoise, in_order
+from shuffledp.estimators.counts import ZeroPreserving
+from shuffledp.estimators.levels import LOWER_EDGE, Known, Level, Rungs
 from shuffledp.histogram.intervals import Intervals
 from shuffledp.histogram.tally import Tally
 from shuffledp.noise import IntegerDistribution
@@ -32,21 +33,11 @@ _WHOLE = 1e-6
 
 
 @dataclass(frozen=True, kw_only=True)
-class PairedCounts:
+class PairedCounts(ZeroPreserving):
     """The estimator from two kinds of messages, +j and -j, given the distributions of P (`pairs`) and M (`lone`)."""
 
     pairs: IntegerDistribution
     lone: IntegerDistribution
-    people: int
-    values_per_person: int = 1
-
-    name = "truncated"
-    false_positives = False
-
-    @property
-    def held(self) -> int:
-        """The number of values that all people hold together."""
-        return self.people * self.values_per_person
 
     def statistic(self, tally: Tally) -> Tally:
         """The bins with more messages of the first kind than of the second."""
@@ -71,9 +62,9 @@ class PairedCounts:
     def intervals_from_counts(self, counts: NDArray[np.float64], *, beta: float, bins: int) -> Intervals:
         """Intervals from the estimates alone, which do not determine the two counts of a bin.
 
-        They are wider than those of the counts. Every reported bin counts as one with much excess, so that at least as
-        many large bins seem possible, and a later level is chosen (docs/proofs/intervals.md). An estimate that was
-        clipped is a whole number, and an average hardly ever is.
+        They are wider. Every reported bin counts as one with much excess, so that at least as many large bins seem
+        possible, and a later level is chosen (docs/proofs/intervals.md). An estimate that was clipped is a whole
+        number, and an average hardly ever is.
         """
         if (np.abs(counts - np.rint(counts)) < _WHOLE).any():
             raise DataError("these estimates may have been clipped, so their averages are unknown")
@@ -102,7 +93,7 @@ class PairedCounts:
     def report_chance(self, count: int, *, at_least: float = 0.0) -> float:
         """The probability that count - M > 0 and the estimate is at least `at_least`; 0 for an empty bin.
 
-        It ignores rounding, and the restriction by the counts of other bins.
+        It ignores rounding, and the counts of other bins.
         """
         if count < 1:
             return 0.0
@@ -124,32 +115,28 @@ class PairedCounts:
         return min(1.0, float(window.pmf @ tails) + window.mass_above + window.mass_below)
 
     def failure(self, error: float, *, bins: int, occupied: int) -> float:
-        """An upper bound on the probability that some bin is off by more than `error`, on the worst dataset."""
-        most = math.floor(error + COUNT_AGAINST_MEAN)
+        """An upper bound on the probability that some bin has a larger error."""
         off = self.deviates_above(error) + self.deviates_below(-error)
-        off_or_hidden = off + self.lone.window.above(most)
-        large = min(bins, occupied, self.held // (most + 1))
-        return any_of((off_or_hidden, large), (off, min(bins, occupied) - large))
+        hidden = self.lone.window.above(math.floor(error + COUNT_AGAINST_MEAN))
+        return self.some_fails(error, off=off, hidden=hidden, bins=bins, occupied=occupied)
 
     def error(self, *, beta: float, bins: int, occupied: int) -> float:
-        """The smallest whole number of people that the error exceeds with probability at most beta."""
-        options = range(min(self.lone.window.last + self.pairs.window.last + 2, self.people))
-        # beyond all of them, the error is at most the number of people
-        at = bisect_left(options, True, key=lambda e: self.failure(e, bins=bins, occupied=occupied) <= beta)
-        return float(at if at < len(options) else self.people)
-
-    def shown_and_hidden(self, *, beta: float, bins: int, occupied: int) -> tuple[float, int]:
-        """Bounds on the error of shown bins and on the counts of hidden ones, together except with probability beta."""
-        return self._ladder.before(0.0, beta=beta, bins=bins, occupied=occupied)
+        """The smallest whole error that is exceeded with probability at most beta."""
+        largest = self.lone.window.last + self.pairs.window.last + 2
+        return self.smallest_whole_error(largest, beta=beta, bins=bins, occupied=occupied)
 
     @cached_property
     def noise(self) -> MissingNoise:
         """M, which decides what is reported."""
         return MissingNoise(distribution=self.lone)
 
-    @cached_property
-    def _ladder(self) -> Ladder:
-        return Ladder(rungs=self)
+    @property
+    def _rungs(self) -> Rungs:
+        return self
+
+    @property
+    def _offset(self) -> float:
+        return 0.0
 
     def level(self, risk: float) -> Level:
         """Bound M above, beyond which bins are reported, and D on both sides."""
@@ -167,9 +154,8 @@ class PairedCounts:
     def small_range(self, risk: float, *, bins: int) -> tuple[float, float]:
         """Bounds on D of all reported bins, with half of the risk for each.
 
-        A bin of c people adds P(M < c and D beyond the bound). Over all bins this is at most people times the largest
-        ratio of that to c, and at most (occupied bins) * P(D beyond the bound). With several values each, these count
-        as people.
+        A bin of c people adds P(M < c and D beyond the bound). Over all bins this is at most `held` times the largest
+        ratio of that to c, and at most (occupied bins) * P(D beyond the bound).
         """
         sizes, window = self._lone_values + 1, self.lone.window
         occupied, outside = min(bins, self.held), window.mass_below + window.mass_above
@@ -184,7 +170,7 @@ class PairedCounts:
         return -above, below
 
     def _reach(self, holds: Callable[[float], bool]) -> float:
-        """The smallest bound in quarters of a person for which the condition holds; infinite if there is none."""
+        """The smallest bound in quarters of a person for which the condition holds; may be infinite."""
         options = range(4 * (self.lone.window.last + self.pairs.window.last + 1))
         at = bisect_left(options, True, key=lambda quarters: holds(quarters / 4))
         return at / 4 if at < len(options) else math.inf
@@ -197,7 +183,7 @@ class PairedCounts:
 
     @cached_property
     def _lone_deviations(self) -> NDArray[np.float64]:
-        """The part of D due to the values of M inside the window: w (E[M] - M)."""
+        """The part of D due to the values of M: w (E[M] - M)."""
         return self.weight * (self.lone.mean - self._lone_values.astype(np.float64))
 
     @cached_property
@@ -206,7 +192,6 @@ class PairedCounts:
 
     @cached_property
     def _lone_values(self) -> NDArray[np.int64]:
-        """The values of M inside the window."""
         return np.arange(self.lone.window.first, self.lone.window.last + 1)
 
     @cached_property
@@ -231,6 +216,6 @@ class PairedCounts:
 
 
 def _plus_and_excess(statistic: Tally) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """C + P and c - M of each bin."""
+    """Return c + P and c - M of each bin."""
     plus = statistic.counts[:, 0]
     return plus, plus - statistic.counts[:, 1]

@@ -9,9 +9,12 @@ then c + Bin(N - c, t), and
 
     (supports - N t) / (1 - t)
 
-is unbiased for c, off by (B - E[B]) / (1 - t) with B ~ Bin(N - c, t). The distribution of B depends slightly on c. True
-counts are therefore grouped in blocks; within a block B is between the distributions at its ends, so every bound holds
-for every c.
+is unbiased for c, off by (B - E[B]) / (1 - t) with B ~ Bin(N - c, t), which depends slightly on c. True counts are
+therefore grouped in blocks; within a block B is between the distributions at its ends, so every bound holds for every
+c.
+
+`HashedValues` are chance supports of hashed messages in q buckets, t = 1 / q, among dummies: a bin has c + Bin(N - c, 1
+/ q) + Poisson(dummies) consistent messages, exactly, since every message has a seed of its own.
 """
 
 from __future__ import annotations
@@ -28,11 +31,15 @@ from numpy.typing import NDArray
 from shuffledp.accounting.rounding import SUPPORTS_AGAINST_MEAN
 from shuffledp.accounting.search import first_safe
 from shuffledp.errors import DataError
-from shuffledp.estimators.base import every_bin, first_high, last_low, possible_counts
+from shuffledp.estimators.base import as_whole, every_bin, first_high, last_low, possible_counts
+from shuffledp.formatting import readable
+from shuffledp.histogram.hash_family import HashFamily
 from shuffledp.histogram.intervals import Intervals
 from shuffledp.histogram.tally import Tally
-from shuffledp.noise import Binomial, IntegerDistribution
+from shuffledp.noise import Binomial, CompoundPoisson, IntegerDistribution
+from shuffledp.noise.binomial import Matches
 from shuffledp.noise.coins import count_heads
+from shuffledp.noise.distribution import Sum
 
 _TOLERANCE, _LEAST_TOLERANCE = 1e-9, 1e-12
 """The precision of a share of flipped bits, relative to their probability, and its lower limit."""
@@ -79,9 +86,7 @@ class Supports:
         return (count * p * (1 - p) + (self.people - count) * q * (1 - q)) / (p - q) ** 2
 
     def draw(self, counts: NDArray[np.int64], *, rng: np.random.Generator) -> NDArray[np.int64]:
-        """Sample Bin(c, p) + Bin(n - c, q) for each true count c, independently and exactly, for p and q on the
-        grid.
-        """
+        """Sample Bin(c, p) + Bin(n - c, q) for each true count c, exactly for p and q on the grid."""
         drawn = np.empty_like(counts)
         order = np.argsort(counts, kind="stable")
         values, starts = np.unique(counts[order], return_index=True)
@@ -94,7 +99,7 @@ class Supports:
 
 @dataclass(frozen=True, kw_only=True)
 class FlippedBits(Supports):
-    """Supports of bits that are all flipped with the same probability q = 1 - p, with a sharper error bound."""
+    """Supports of bits that are all flipped with probability q = 1 - p, with a sharper error bound."""
 
     def statistic(self, tally: Tally) -> Tally:
         """Every bin, with at most one support from each person."""
@@ -163,9 +168,7 @@ class Block:
 
 @dataclass(frozen=True, kw_only=True)
 class ChanceSupports:
-    """The estimator for all `messages` of `people`, each of which supports a bin that is not its own with
-    `probability`.
-    """
+    """The estimator for `messages` of which each supports a bin that is not its own with `probability`."""
 
     people: int
     bins: int
@@ -184,7 +187,7 @@ class ChanceSupports:
         return self.estimate(statistic.counts)
 
     def intervals(self, statistic: Tally, *, beta: float, bins: int) -> Intervals:
-        """The true counts under which the supports are likely enough, with the same risk for each bin."""
+        """The true counts under which the supports are likely enough."""
         return Intervals(*self.interval(statistic.counts, beta=beta / bins), unreported_high=0)
 
     def variance(self, count: int = 0) -> float:
@@ -210,9 +213,7 @@ class ChanceSupports:
         return Binomial(trials=self.messages - count, probability=self.probability)
 
     def failure(self, error: float) -> float:
-        """An upper bound on the probability that the estimate of a bin is off by more than `error`, for any true
-        count.
-        """
+        """An upper bound on the probability of a larger error in a bin, for any true count."""
         reach = error * (1 - self.probability) - SUPPORTS_AGAINST_MEAN
         return max(
             block.at_fewest.window.above(math.floor(block.at_most.mean + reach))
@@ -231,7 +232,7 @@ class ChanceSupports:
         return high
 
     def interval(self, supports: NDArray[np.int64], *, beta: float) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """The true counts under which these supports are likely enough: too few or too many with beta / 2 each."""
+        """The true counts under which these supports are too few or too many with beta / 2 each."""
         # if no count fits, the nearest one
         nearest = np.clip(np.rint(self.estimate(supports)), 0, self.people).astype(np.int64)
         low, high = np.full(supports.shape, self.people + 1), np.full(supports.shape, -1)
@@ -261,3 +262,78 @@ class ChanceSupports:
 def exceeds(tail: Callable[[int], float], risk: float) -> Callable[[int], bool]:
     """Tell whether a tail has more than this risk."""
     return lambda bound: tail(bound) > risk
+
+
+MOST_VALUES = 1 << 26
+"""The most values that are counted at once, with a counter of eight bytes each."""
+
+
+@dataclass(frozen=True, eq=False)
+class DecodedTally(Tally):
+    """The number of messages consistent with each value, in place of the messages themselves.
+
+    It is as small as the domain, and adds up over parts of the messages.
+    """
+
+    def __add__(self, other: Tally) -> Tally:
+        if not isinstance(other, DecodedTally):
+            raise DataError("a decoded tally and messages cannot be added: decode the messages first")
+        added = super().__add__(other)
+        return DecodedTally(added.symbols, added.counts, complete=added.complete, messages=added.messages)
+
+
+@dataclass(frozen=True, kw_only=True)
+class HashedValues(ChanceSupports):
+    """The estimator for `messages` of people's values among `dummies`, the distribution of dummies of one value."""
+
+    family: HashFamily
+    dummies: CompoundPoisson
+
+    def statistic(self, tally: Tally) -> Tally:
+        """The number of messages consistent with every value."""
+        if isinstance(tally, DecodedTally):
+            return tally
+        if self.bins > MOST_VALUES:
+            raise DataError(
+                f"a domain of {readable(self.bins)} values is too large to count all of them, at most "
+                f"{MOST_VALUES:,}: look up some of them"
+            )
+        messages, parents = messages_in(tally), np.arange(self.family.parents)
+        supports = self.family.supports(messages, parents).ravel()[: self.bins]
+        return DecodedTally(np.arange(self.bins), supports, messages=messages.size, drawn=tally.drawn)
+
+    def statistic_of(self, tally: Tally, values: NDArray[np.int64]) -> Tally:
+        """The number of messages consistent with some values."""
+        if isinstance(tally, DecodedTally):
+            return tally.pick(values)
+        messages = messages_in(tally)
+        counts = self.family.count(messages, values)
+        return DecodedTally(values, counts, complete=False, messages=messages.size, drawn=tally.drawn)
+
+    def supports_of(self, estimates: NDArray[np.float64]) -> NDArray[np.int64]:
+        """The numbers of consistent messages that give these estimates."""
+        shift = -self.estimate(np.zeros(1, dtype=np.int64))[0]
+        supports = (estimates + shift) * (1 - self.probability)
+        return as_whole(supports)
+
+    def intervals_from_counts(self, counts: NDArray[np.float64], *, beta: float, bins: int) -> Intervals:
+        """The intervals of these estimates."""
+        decoded = DecodedTally(np.arange(counts.size), self.supports_of(counts), complete=False)
+        return self.intervals(decoded, beta=beta, bins=bins)
+
+    def estimate(self, supports: NDArray[np.int64]) -> NDArray[np.float64]:
+        """(supports - N / q - E[dummies]) / (1 - 1 / q)."""
+        return super().estimate(supports) - self.dummies.mean / (1 - self.probability)
+
+    def variance(self, count: int = 0) -> float:
+        """The variance of the estimate of a value that `count` people hold."""
+        return super().variance(count) + self.dummies.variance / (1 - self.probability) ** 2
+
+    def _distribution(self, count: int) -> Sum:
+        return Sum(Matches(trials=self.messages - count, buckets=self.family.modulus), self.dummies)
+
+
+def messages_in(tally: Tally) -> NDArray[np.int64]:
+    """The messages that were counted, each as often as it was sent."""
+    symbols = tally.symbols.astype(np.int64)
+    return np.repeat(symbols, tally.counts) if len(tally) and tally.counts.max() > 1 else symbols

@@ -1,11 +1,9 @@
 """Counts of the nodes of a tree over ordered leaves, made consistent by least squares; tail bounds of linear errors.
 
-**The tree.** The leaves are the values in order; a node is a run of neighbouring leaves, and `branching` neighbours of
-one level have one parent. Level `levels` has the leaves; the root above level 1 is all users, whose number is known.
-The last node of a level may have fewer children, so any number of leaves fits.
-
-All nodes have independent noise of equal variance, here 1. Going up, a node's own count y and the sum S of its
-children's estimates, with variance V, are weighted by their precisions; s = V / (1 + V) is the resulting variance:
+The leaves are the values in order; `branching` neighbours of one level have one parent, up to a root that stands for
+all users, whose number is known. All nodes have independent noise of equal variance, here 1. Going up, a node's own
+count y and the sum S of its children's estimates, with variance V, are weighted by their precisions; s = V / (1 + V) is
+the resulting variance:
 
     z = s y + (1 - s) S,          and at a leaf z = y, s = 1.
 
@@ -14,29 +12,29 @@ Going down from the root x = people, the difference to the children's sum is div
     x_child = z_child + (s_child / V) (x - S).
 
 This is the weighted least squares estimate among all consistent trees (Hay, Rastogi, Miklau and Suciu 2010, extended to
-uneven trees with a known root): unbiased, and of the smallest variance among linear estimates for every linear query.
+uneven trees with a known root).
 
-**Linear errors.** `LinearErrors` bounds T = a_1 M_1 + ... + a_k M_k, each M minus its mean. With
-C(t) = ln E e^(t T) = sum_i c(a_i t), weights e^(t T) give a distribution with mean x = C'(t) and variance v = C''(t),
-and
+`LinearErrors` bounds T = a_1 M_1 + ... + a_k M_k, each M minus its mean. With C(t) = ln E e^(t T) = sum_i c(a_i t),
+weights e^(t T) give a distribution with mean x = C'(t) and variance v = C''(t), and every t > 0 gives
 
-    P(T >= x) = e^(C(t) - t x) E_t[e^(-t (T - x)); T >= x]
-             <= e^(C(t) - t x) min(1, E[e^(-t sqrt(v) N); N >= 0] + 2 D),        N normal,
+    P(T >= x) <= e^(C(t) - t x) min(1, E[e^(-t sqrt(v) N); N >= 0] + 2 D),        N normal,
 
-where D is the distance of the weighted distribution from the normal one. By the theorem of Berry and Esseen, D is at
-most 0.56 (Shevtsova 2010) times the third absolute moments over v^(3/2). The first factor alone is Chernoff's bound;
-the second recovers about 1 / (t sqrt(2 pi v)). Every t > 0 gives a valid bound: t is only searched for.
+where D, the distance of the weighted distribution from the normal one, is at most 0.56 times the third absolute moments
+over v^(3/2) (Berry and Esseen). `PowerSums` need only the power sums of hundreds of coefficients, as far as c is a
+polynomial: up to `_REACH` it is one to 12 digits, and so are its derivatives and the third moment.
+docs/proofs/ranges.md has the proofs.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import TypeVar
 
 import numpy as np
+from numpy.polynomial import Chebyshev, Polynomial
 from numpy.typing import NDArray
 
 from shuffledp.errors import ParameterError
@@ -89,7 +87,7 @@ class LinearErrors:
         return np.asarray(np.einsum("ij,ij,ij->j", self.numbers, self.coefficients, self.coefficients))
 
     def above(self, distribution: TiltedDistribution, risks: float | Numbers) -> Numbers:
-        """For each sum, a number that it reaches with probability at most this risk, or at most its own risk."""
+        """For each sum, a number that it reaches with probability at most this, or its own, risk."""
         found = np.zeros(self.variances.size)
         noisy = np.flatnonzero(self.variances > 0)
         if noisy.size:
@@ -115,7 +113,7 @@ class LinearErrors:
     def _searched(
         self, distribution: TiltedDistribution, log_risks: Numbers, tilts: Numbers, limit: Numbers
     ) -> Numbers:
-        """Search for tilts by Newton's steps, then by small steps upwards."""
+        """Search by Newton's steps, then by small steps upwards."""
         for _ in range(_NEWTON_STEPS):
             tilts = _next(tilts, self._tilted(distribution, tilts), log_risks, limit)
         while True:
@@ -129,7 +127,6 @@ class LinearErrors:
         return LinearErrors(coefficients=self.coefficients[:, at], numbers=self.numbers[:, at])
 
     def _tilted(self, distribution: TiltedDistribution, tilts: Numbers) -> Tilted:
-        """All sums under exponential weights, each with its own tilt."""
         a, k = self.coefficients, self.numbers
         each = distribution.tilted(a * tilts)
         return Tilted(
@@ -149,8 +146,7 @@ def first_tilts(
 ) -> Numbers:
     """The best tilts if the noise had only its first cumulants; nearly the best ones if it is large.
 
-    `power_sums` are the sums of a power of the coefficients, `cubes` of their absolute third powers. Tilts stay below
-    `limit`.
+    `power_sums` are the sums of a power of the coefficients, `cubes` of their absolute third powers.
     """
     from scipy.special import ndtri_exp
 
@@ -197,15 +193,14 @@ def _log_risk(tilts: Numbers, sums: Tilted) -> Numbers:
 N = TypeVar("N", np.int64, np.float64)
 
 MOST_LEAVES = 1 << 20
-"""The most leaves of a tree: a band has several numbers for each, and is computed in seconds."""
+"""The most leaves of a tree: a band of more would take many seconds."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Tree:
     """A tree over `leaves` ordered values in which nodes have up to `branching` children.
 
-    Its nodes, without the root, are numbered from 0: level 1 from left to right, then level 2, and so on; the leaves
-    come last.
+    Its nodes, without the root, are numbered from 0: level 1 from left to right, then level 2, and so on.
     """
 
     leaves: int
@@ -237,7 +232,7 @@ class Tree:
 
     @property
     def levels(self) -> int:
-        """The number of levels below the root, which is the number of nodes above each leaf including itself."""
+        """The number of levels below the root."""
         return len(self.sizes)
 
     @property
@@ -256,7 +251,7 @@ class Tree:
         return tuple(self.branching ** (self.levels - 1 - level) for level in range(self.levels))
 
     def paths(self, leaves: NDArray[np.int64]) -> NDArray[np.int64]:
-        """The nodes that contain each of many leaves: a row of `levels` numbers for each."""
+        """The nodes that contain each of many leaves, one row for each."""
         return np.asarray(leaves[:, None] // np.array(self.widths) + np.array(self.starts))
 
     def totals(self, leaf_counts: NDArray[np.int64]) -> NDArray[np.int64]:
@@ -268,7 +263,7 @@ class Tree:
 
     def fit(self, node_counts: Numbers, *, people: int) -> Numbers:
         """The least squares estimate of every leaf; they add up to the number of people."""
-        own, variances = self._by_level(node_counts), self.variances
+        own, variances = np.split(node_counts, self.starts[1:]), self.variances
         upwards = [own[-1]]
         for y, s in zip(own[-2::-1], variances[-2::-1], strict=True):
             upwards.append(s * y + (1 - s) * self._sums(upwards[-1]))
@@ -307,7 +302,7 @@ class Tree:
 
     @cached_property
     def end_variances(self) -> tuple[tuple[float, float], ...]:
-        """For each level, the variance s of its nodes, and of its last node, which may have fewer below it."""
+        """For each level, the variance s of its nodes, and of its last node."""
         upwards = [(1.0, 1.0)]
         for level in range(self.levels - 1, 0, -1):
             upwards.append(tuple(below / (1 + below) for below in self._sums_below(level, upwards[-1])))  # type: ignore[arg-type]
@@ -331,13 +326,114 @@ class Tree:
         parents = self.sizes[level - 1] if level else 1
         return self.branching * usual, (self.sizes[level] - self.branching * (parents - 1) - 1) * usual + last
 
-    def _by_level(self, numbers: Numbers) -> list[Numbers]:
-        return np.split(numbers, self.starts[1:])
-
     def _sums(self, children: NDArray[N]) -> NDArray[N]:
-        """One sum for each parent."""
         return np.asarray(np.add.reduceat(children, np.arange(0, children.size, self.branching)), dtype=children.dtype)
 
     def _to_children(self, parents: Numbers, children: int) -> Numbers:
         """Each parent's number, once for each of its children."""
         return np.repeat(parents, self.branching)[:children]
+
+
+_REACH = 0.2
+"""The largest coefficient times tilt of the polynomials. Most sums of many noises have tilts below it."""
+
+_DEGREE = 9
+_TOP = _DEGREE + 3
+"""The degree of the polynomials, and the largest power that is summed: third moments have three more."""
+
+_ACCURACY = 1e-12
+"""The largest relative error of a polynomial: a thousandth of the margin for rounding in `LinearErrors`."""
+
+Expansion = list[tuple[float, int]]
+"""Positive coefficients of noises with multiplicities."""
+
+
+@dataclass(frozen=True, eq=False)
+class PowerSums:
+    """Power sums of the positive coefficients of many sums, and of the negative ones without their sign.
+
+    Row k has the sums of the k-th powers, from k = 2 on. `largest` are the largest absolute coefficients.
+    """
+
+    positive: Numbers
+    negative: Numbers
+    largest: Numbers
+
+    @classmethod
+    def of(cls, groups: Iterable[tuple[Expansion, Numbers, Numbers]], *, size: int) -> PowerSums:
+        """Sum up groups of coefficients: an expansion times the factor of each sum, with multiplicities."""
+        positive, negative, largest = np.zeros((_TOP + 1, size)), np.zeros((_TOP + 1, size)), np.zeros(size)
+        for expansion, factors, times in groups:
+            coefficients, numbers = np.array(expansion).T
+            weights = numbers @ coefficients[:, None] ** np.arange(_TOP + 1)
+            occurring = np.where(times > 0, factors, 0.0)
+            np.maximum(largest, coefficients.max() * np.abs(occurring), out=largest)
+            for rows, base in ((positive, np.maximum(occurring, 0.0)), (negative, np.maximum(-occurring, 0.0))):
+                if base.any():
+                    powers = times * base
+                    for k in range(2, _TOP + 1):
+                        powers *= base
+                        rows[k] += weights[k] * powers
+        return cls(positive, negative, largest)
+
+    @property
+    def reversed(self) -> PowerSums:
+        """The sums with the opposite sign."""
+        return PowerSums(self.negative, self.positive, self.largest)
+
+    def above(
+        self, distribution: TiltedDistribution, risks: Numbers, *, exact: Callable[[NDArray[np.int64]], LinearErrors]
+    ) -> Numbers:
+        """For each sum, a number that it reaches with probability at most its risk; `exact` returns some of them."""
+        log_risks, limit = np.log(risks) - ROUNDING, np.full(self.largest.size, np.inf)
+        tilts = first_tilts(distribution, self._signed, self.positive[3] + self.negative[3], log_risks, limit)
+        within = self.largest * tilts <= _REACH
+        bounds, good = first_bounds(
+            tilts, self._tilted(distribution, np.minimum(tilts, _REACH / self.largest)), log_risks
+        )
+        rest = np.flatnonzero(~(good & within))
+        if rest.size:
+            bounds[rest] = exact(rest).above(distribution, risks[rest])
+        return bounds
+
+    def _signed(self, order: int) -> Numbers:
+        """The sums of the powers of the coefficients themselves."""
+        return np.asarray(self.positive[order] + (-1) ** order * self.negative[order])
+
+    def _tilted(self, distribution: TiltedDistribution, tilts: Numbers) -> Tilted:
+        """By Horner's rule."""
+        found, polynomials = np.zeros((4, tilts.size)), _polynomials(distribution) or ()
+        for k in range(_DEGREE, -1, -1):
+            signed, cubes = self._signed(k + 2), self.positive[k + 3] + (-1) ** k * self.negative[k + 3]
+            for row, polynomial, sums in zip(found, polynomials, (signed, signed, signed, cubes), strict=True):
+                row *= tilts
+                row += polynomial[k] * sums
+        return Tilted(cumulant=found[0] * tilts**2, mean=found[1] * tilts, variance=found[2], third=found[3])
+
+
+def has_polynomials(distribution: TiltedDistribution) -> bool:
+    """Whether sums of this noise can be bounded by their power sums."""
+    return _polynomials(distribution) is not None
+
+
+@lru_cache(maxsize=16)
+def _polynomials(distribution: TiltedDistribution) -> tuple[Numbers, ...] | None:
+    """Coefficients of c(x) / x^2, c'(x) / x, c''(x) and of the third moment; None if one is not accurate enough."""
+    if distribution.largest_tilt <= 2 * _REACH:
+        return None
+
+    def values(x: Numbers) -> list[Numbers]:
+        one = distribution.tilted(x)
+        return [one.cumulant / x**2, one.mean / x, one.variance, one.third]
+
+    nodes = _REACH * np.cos(np.pi * (np.arange(_DEGREE + 1) + 0.5) / (_DEGREE + 1))
+    between = np.linspace(-_REACH, _REACH, 200)
+    found = []
+    for at_nodes, truth in zip(values(nodes), values(between), strict=True):
+        fitted = Chebyshev.fit(nodes, at_nodes, _DEGREE, domain=[-_REACH, _REACH]).convert(kind=Polynomial)
+        if np.abs(fitted(between) / truth - 1).max() > _ACCURACY:
+            return None
+        coefficients = np.zeros(_DEGREE + 1)
+        coefficients[: len(fitted.coef)] = fitted.coef
+        found.append(coefficients)
+    return tuple(found)

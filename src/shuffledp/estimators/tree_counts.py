@@ -7,11 +7,10 @@ below its parent p is
 
     (sum of X over the left siblings) + phi_l X_v,   with   X_i = Z_i + r_i (X_p - sum of Z over the children of p),
 
-so that phi_(l-1) = sum of r over the left siblings + r_v phi_l: (c + phi_l) / b if all children are alike. Walking down
-again gives the coefficient of each Z: 1 - phi_(l-1) + m on the left, -phi_(l-1) + m on the right and k = phi_l -
-phi_(l-1) + m for v itself. The own noise of v then has s_v k, and its children inherit m = (1 - s_v) k. The error Z of
-a sibling is a fixed combination of the noises below it, so a few numbers per level determine all coefficients. The same
-walk with phi = 1 at the leaf and nothing on the left gives the error of one leaf.
+so that phi_(l-1) = sum of r over the left siblings + r_v phi_l. Walking down again gives the coefficient of each Z: 1 -
+phi_(l-1) + m on the left, -phi_(l-1) + m on the right and k = phi_l - phi_(l-1) + m for v itself. The own noise of v
+then has s_v k, and its children inherit m = (1 - s_v) k. The error Z of a sibling is a fixed combination of the noises
+below it. The same walk with phi = 1 at the leaf and nothing on the left gives the error of one leaf.
 """
 
 from __future__ import annotations
@@ -25,8 +24,7 @@ from numpy.typing import NDArray
 
 from shuffledp.accounting.search import first_safe_from, log_excess
 from shuffledp.estimators.base import Estimator, every_bin
-from shuffledp.estimators.power_sums import Expansion, PowerSums, has_polynomials
-from shuffledp.estimators.tree import LinearErrors, Numbers, Tree
+from shuffledp.estimators.tree import Expansion, LinearErrors, Numbers, PowerSums, Tree, has_polynomials
 from shuffledp.histogram.intervals import Intervals
 from shuffledp.histogram.ordered_estimate import rising_band, whole_bounds
 from shuffledp.histogram.tally import Tally
@@ -70,8 +68,8 @@ def range_errors(tree: Tree, first: int, stop: int) -> LinearErrors:
 def distribution_widths(tree: Tree, distribution: TiltedDistribution, *, risk: float) -> tuple[Numbers, Numbers]:
     """Bounds on the errors of the numbers of people before the places 1 .. leaves - 1: too high, and too low.
 
-    Some error is larger with probability at most `risk`. The risk is divided so that the widest bounds are as narrow as
-    possible (`_divided`).
+    Some error is larger with probability at most `risk`, which is divided so that the widest bounds are as narrow as
+    possible.
     """
     from scipy.special import ndtri
 
@@ -91,12 +89,11 @@ def distribution_widths(tree: Tree, distribution: TiltedDistribution, *, risk: f
 
 
 def normal_width(tree: Tree, distribution: TiltedDistribution, *, risk: float) -> float:
-    """The largest width of `distribution_widths` if all errors were normal, which takes far less time to compute."""
+    """The largest of `distribution_widths` if all errors were normal, which takes far less time."""
     return _divided(_prefix_deviations(tree, distribution), risk)[1] if tree.leaves > 1 else 0.0
 
 
 def _prefix_deviations(tree: Tree, distribution: TiltedDistribution) -> Numbers:
-    """The standard deviations of the errors at the places 1 .. leaves - 1."""
     variances = [
         sum(times * factors**2 * sum(number * c**2 for c, number in expansion) for expansion, factors, times in groups)
         for groups in (_groups(tree, places, left=1.0, leaf=0.0) for places in _blocks(tree))
@@ -105,7 +102,6 @@ def _prefix_deviations(tree: Tree, distribution: TiltedDistribution) -> Numbers:
 
 
 def _prefix_widths(tree: Tree, distribution: TiltedDistribution, risks: Numbers) -> Numbers:
-    """Bounds on the errors at the places 1 .. leaves - 1, too high and too low, each with its own risk."""
     parts = [_widths_at(tree, places, distribution, risks[places - 1]) for places in _blocks(tree)]
     return np.concatenate(parts, axis=1)
 
@@ -130,7 +126,7 @@ def _blocks(tree: Tree) -> Iterator[NDArray[np.int64]]:
 def leaf_widths(tree: Tree, distribution: TiltedDistribution, *, risk: float) -> tuple[Numbers, Numbers]:
     """Bounds on the error of each leaf, too high and too low, with this risk for each of them.
 
-    Leaves differ only in the number of nodes above them that are the last of their level, where the tree may be uneven.
+    Leaves differ only in the number of nodes above them that are the last of their level.
     """
     leaves = np.arange(tree.leaves)
     last = sum(
@@ -148,9 +144,7 @@ def alone(errors: LinearErrors, distribution: TiltedDistribution, *, risks: floa
 
 
 def largest_deviation(tree: Tree, *, places: int) -> float:
-    """The standard deviation of the worst of about this number of evenly spaced prefixes, in units of one node's
-    noise.
-    """
+    """The standard deviation of the worst of about this number of spaced prefixes, if one node's is 1."""
     if tree.leaves == 1:
         return 0.0
     some = np.unique(np.linspace(1, tree.leaves - 1, min(places, tree.leaves - 1)).astype(np.int64))
@@ -161,8 +155,7 @@ def _divided(deviations: Numbers, risk: float) -> tuple[Numbers, float]:
     """The risk of each of many answers, with sum `risk`: one tenth in equal parts, the rest by need.
 
     If all errors were normal with the same bound, which is also returned, each would need the tail beyond it. The
-    widest intervals are then narrower than with equal parts, by up to a tenth, and the intervals of other answers
-    hardly wider.
+    widest intervals are then narrower than with equal parts, by up to a tenth, and the others hardly wider.
     """
     from scipy.special import ndtr, ndtri
 
@@ -185,7 +178,6 @@ def _divided(deviations: Numbers, risk: float) -> tuple[Numbers, float]:
 
 
 def _along_paths(tree: Tree, at: NDArray[np.int64], *, left: float, leaf: float) -> LinearErrors:
-    """The coefficients of all noises, in groups of equal ones."""
     coefficients, numbers = [], []
     for expansion, factors, times in _groups(tree, at, left=left, leaf=leaf):
         coefficients += [coefficient * factors for coefficient, _ in expansion]
@@ -231,7 +223,7 @@ def _entering(tree: Tree, at: NDArray[np.int64], *, left: float, leaf: float) ->
 
 
 def _expansions(tree: Tree) -> tuple[list[Expansion], list[Expansion]]:
-    """For each level, the expansion of its nodes and of its last node, which may have fewer below it."""
+    """For each level, the expansion of its nodes and of its last node."""
     regular: list[Expansion] = [[(1.0, 1)]]
     last: list[Expansion] = [[(1.0, 1)]]
     for level in range(tree.levels - 2, -1, -1):
@@ -253,9 +245,7 @@ def _scaled(expansion: Expansion, factor: float, times: int) -> Expansion:
 
 @dataclass(frozen=True, kw_only=True)
 class TreeCounts:
-    """The estimator of leaves; `nodes` estimates the counts of all nodes, whose independent noise has distribution
-    `noise`.
-    """
+    """The estimator of leaves; `nodes` estimates the counts of all nodes, with independent `noise`."""
 
     tree: Tree
     nodes: Estimator
@@ -278,17 +268,17 @@ class TreeCounts:
         return self.tree.fit(self.nodes.point(statistic), people=self.people)
 
     def intervals(self, statistic: Tally, *, beta: float, bins: int) -> Intervals:
-        """Bounds on the leaves: for all at once, or for one of them alone."""
+        """Bounds on the leaves."""
         return self.intervals_from_counts(self.point(statistic), beta=beta, bins=bins)
 
     def intervals_from_counts(self, counts: Numbers, *, beta: float, bins: int) -> Intervals:
-        """The intervals of these estimates of all leaves; their widths do not depend on the counts."""
+        """The intervals of these estimates; their widths do not depend on the counts."""
         too_high, too_low = self._leaf_widths(beta, bins)
         low, high = whole_bounds(counts, too_high, too_low, people=self.people)
         return Intervals(low, high, unreported_high=0)
 
     def error(self, *, beta: float, bins: int, occupied: int) -> float:
-        """The error bounds of the leaves: for one, and for all at once."""
+        """The error bound of the leaves."""
         return min(float(np.max(self._leaf_widths(beta, bins))), float(self.people))
 
     def distribution_error(self, *, beta: float) -> float:
@@ -296,7 +286,7 @@ class TreeCounts:
         return min(float(np.max(_distribution_widths(self.tree, self.noise, beta), initial=0.0)), float(self.people))
 
     def band(self, leaves: Numbers, *, beta: float) -> tuple[Numbers, NDArray[np.int64], NDArray[np.int64]]:
-        """The numbers of people before the places 1 .. leaves - 1: estimates, and bounds that hold for all at once."""
+        """The numbers of people before the places 1 .. leaves - 1: estimates, and bounds for all at once."""
         before = np.cumsum(leaves)[:-1]
         too_high, too_low = _distribution_widths(self.tree, self.noise, beta)
         low, high = whole_bounds(before, too_high, too_low, people=self.people)
@@ -312,7 +302,6 @@ class TreeCounts:
         return _range_widths(self.tree, self.noise, first, stop, risk)
 
     def _leaf_widths(self, beta: float, bins: int) -> tuple[Numbers, Numbers]:
-        """The widths of the intervals of all leaves that hold at once."""
         return _leaf_widths(self.tree, self.noise, beta / bins)
 
 

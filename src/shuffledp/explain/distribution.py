@@ -14,8 +14,7 @@ from shuffledp.explain.html import render
 from shuffledp.explain.release import UNDETERMINED, is_determined
 from shuffledp.explain.svg import Axis, Chart
 from shuffledp.formatting import at_most, confidence_level, percent_at_most, shown
-from shuffledp.histogram.distribution import Quantile, written
-from shuffledp.histogram.ordered_estimate import OrderedEstimate
+from shuffledp.histogram.ordered_estimate import OrderedEstimate, Quantile, written
 
 if TYPE_CHECKING:
     from markupsafe import Markup

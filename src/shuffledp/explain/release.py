@@ -26,12 +26,11 @@ from shuffledp.formatting import (
     share_at_most,
     shown,
 )
-from shuffledp.histogram.distribution import Distribution, Quantile, written
 from shuffledp.histogram.estimate import MOST_BARS, Estimate, Row, values_among
 from shuffledp.histogram.facts import Detection, Trusted
+from shuffledp.histogram.intervals import Share
 from shuffledp.histogram.labels import HIDDEN, Absent, NoText
-from shuffledp.histogram.ordered_estimate import OrderedEstimate
-from shuffledp.histogram.passing import Share
+from shuffledp.histogram.ordered_estimate import Distribution, OrderedEstimate, Quantile, written
 from shuffledp.ledger import Spent
 from shuffledp.release.choose import CuratorError
 from shuffledp.release.notes import Caution, Note, NoteKind

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from shuffledp.formatting import confidence, counted, sentence, share_at_least, share_at_most, shown
-from shuffledp.histogram.distribution import Quantile, written
+from shuffledp.histogram.ordered_estimate import Quantile, written
 from shuffledp.release.trend import Level, Trend
 from shuffledp.release.trend_changes import Difference, Measure, QuantileDifference, QuantileTrend, Verdict
 

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from shuffledp.explain.html import render
 from shuffledp.explain.svg import Axis
 from shuffledp.formatting import shown
-from shuffledp.histogram.distribution import written
+from shuffledp.histogram.ordered_estimate import written
 from shuffledp.release.trend import Level, Trend
 from shuffledp.release.trend_changes import Measure, QuantileTrend
 

@@ -1,9 +1,9 @@
 """Histograms of pairs of values: margins (the counts of one column), and a table of rows and columns.
 
-Both are computed from the published estimate, so they cost no privacy. Each person holds one pair (or none, which is a
-value of its own), so the counts of all cells add up to all people. If the simultaneous intervals of all cells hold, so
-do the bounds of all margins: the sum of the bounds of the cells of the margin, including cells that are not reported,
-and all people less the bounds of all other cells.
+Both are computed from the published estimate, so they cost no privacy. Each person holds one pair (or none, a value of
+its own), so all cells add up to all people. If the simultaneous intervals of all cells hold, so do those of all
+margins: the sum of the bounds of the cells of the margin, also of those not reported, and all people less the bounds of
+all other cells.
 """
 
 from __future__ import annotations
@@ -50,9 +50,8 @@ def columns_of(estimate: Estimate) -> int:
 def margin(estimate: Estimate, *columns: int) -> list[Row]:
     """Count the people with each value of a column (numbered from 0) of a histogram of pairs or longer rows.
 
-    All intervals hold at once, together with those of the histogram, with its confidence. Several columns give rows of
-    tuples. Values are in the order of their list or, without a list, the most frequent first. People without a pair are
-    a row of their own.
+    All intervals hold at once, together with those of the histogram. Several columns give rows of tuples. Values are in
+    the order of their list or, without a list, the most frequent first. People without a pair are a row of their own.
     """
     width = columns_of(estimate)
     if width < 2:
@@ -112,12 +111,11 @@ class _Cells:
 
 
 def _row(name: Any, count: float, least: float, most: float) -> Row:
-    """A sum with its bounds; the interval contains the estimate, unless noise makes it negative."""
+    """The interval contains the estimate, unless noise makes it negative."""
     return Row(name, count, math.floor(min(least, most, max(count, 0))), math.ceil(max(most, least, count)))
 
 
 def _times(cells: float, most: int) -> float:
-    """The most people in a number of cells with at most `most` people each."""
     return 0 if most == 0 or cells == 0 else cells * most
 
 
@@ -149,7 +147,7 @@ def cross_table(estimate: Estimate, *, most_rows: int | None = None, most_column
 
 
 def _total(estimate: Estimate) -> Row:
-    """The number of people with a pair: all people but those without one, who may be hidden."""
+    """The number of people with a pair: all but those without one, who may be hidden."""
     labels, bounds = estimate.labels.tolist(), estimate.simultaneous
     pairs = np.array([not _no_pair(estimate, label) for label in labels], dtype=bool)
     hidden = estimate.padding_bins - int((~pairs).sum())

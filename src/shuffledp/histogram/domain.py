@@ -1,8 +1,8 @@
 """Domains of possible values: the mapping between labels and bins, also for universes too large to list.
 
 A listed or a range domain numbers its labels 0 .. size - 1, and protocols work on those numbers. An implicit domain
-(all strings up to some length, all permutations) is too large for that, and does not need it: its labels are their
-own bins, in one spelling for all that are equal.
+(all strings up to some length, all permutations) is too large for that: its labels are their own bins, in one spelling
+for all that are equal.
 """
 
 from __future__ import annotations
@@ -109,10 +109,7 @@ class _Listed(Domain):
             raise _outside() from None
 
     def decode(self, bins: ArrayLike) -> NDArray[Any]:
-        numbers = np.asarray(bins)
-        if numbers.size and numbers.dtype.kind not in "iu":
-            raise DataError("counts of labels need an implicit domain: encode the labels of a listed one first")
-        return self._labels[numbers.astype(np.int64)]
+        return self._labels[_numbers(bins).astype(np.int64)]
 
     def _bin(self, value: Any) -> int:
         found = self._bins.get(value)
@@ -139,10 +136,7 @@ class _Range(Domain):
         return array.astype(np.int64) - self._start
 
     def decode(self, bins: ArrayLike) -> NDArray[Any]:
-        numbers = np.asarray(bins)
-        if numbers.size and numbers.dtype.kind not in "iu":
-            raise DataError("counts of labels need an implicit domain: encode the values of a range first")
-        return numbers + self._start
+        return _numbers(bins) + self._start
 
     def __contains__(self, label: object) -> bool:
         return isinstance(label, int | np.integer) and 0 <= label - self._start < self.size
@@ -183,9 +177,7 @@ class ProductDomain(Domain):
 
     def decode(self, bins: ArrayLike) -> NDArray[Any]:
         """The tuples of many bins."""
-        numbers = np.asarray(bins)
-        if numbers.size and numbers.dtype.kind not in "iu":
-            raise DataError("counts of labels need an implicit domain: encode the labels of a product first")
+        numbers = _numbers(bins)
         places = np.unravel_index(numbers.astype(np.int64), self._sizes)
         columns = [one.decode(at).tolist() for one, at in zip(self.factors, places, strict=True)]
         return np.fromiter(zip(*columns, strict=True), dtype=object, count=numbers.size)
@@ -248,9 +240,15 @@ class _WithPeople(Domain):
 
 
 def _listed(values: Any) -> list[Any]:
-    """Values as a list of plain Python objects."""
     if isinstance(values, str | bytes) or not isinstance(values, Iterable):
         raise DataError(f"many values are needed, in a list or an array; got a single {type(values).__name__}")
     if isinstance(values, np.ndarray) and values.dtype.kind not in "Mm":
         return values.tolist()  # type: ignore[no-any-return]
     return list(values)
+
+
+def _numbers(bins: ArrayLike) -> NDArray[Any]:
+    numbers = np.asarray(bins)
+    if numbers.size and numbers.dtype.kind not in "iu":
+        raise DataError("counts of labels need an implicit domain: encode the labels of other domains first")
+    return numbers

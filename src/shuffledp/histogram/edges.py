@@ -1,10 +1,7 @@
 """Numbers as text, and the intervals of numbers between public edges.
 
-A number has the digits 0 to 9, at most one decimal point, an optional sign and an optional exponent; surrounding spaces
-are ignored. Nothing else is a number: "1,000" (which is ambiguous between countries), "1_000", "0x10", "inf", "nan",
-digits of other scripts.
-
-The intervals are open at both ends: `Edges("0,18,30,65")` or `Edges("0:120:5")`.
+A number has the digits 0 to 9, at most one decimal point, an optional sign and an optional exponent. Nothing else is
+one: not "1,000" (which is ambiguous between countries), "0x10", "inf" or digits of other scripts.
 """
 
 from __future__ import annotations
@@ -49,7 +46,7 @@ _HOW = 'write them as "0,18,30,65", as "0:120:5" (from, to, step) or as a list o
 
 @dataclass(frozen=True, init=False, repr=False)
 class Edges:
-    """Public edges between intervals of numbers: n edges make n + 1 intervals.
+    """Public edges between intervals of numbers, such as `Edges("0,18,30,65")` or `Edges("0:120:5")`.
 
     An edge belongs to the interval above it: the edges 0, 18 and 65 give the intervals below 0, from 0 to below 18,
     from 18 to below 65, and 65 and above. Edges must be chosen without looking at the data. They are stored exactly, as
@@ -85,7 +82,7 @@ class Edges:
         return Domain.of([f"below {texts[0]}", *between, f"{texts[-1]} and above"], in_order=True)
 
     def interval(self, number: int) -> tuple[int | Decimal | None, int | Decimal | None]:
-        """The ends of an interval, numbered from 0; it includes the lower end. None if it is open."""
+        """The ends of an interval, numbered from 0, with its lower end; None if it is open."""
         if not 0 <= number <= len(self.edges):
             raise ParameterError(f"number must lie between 0 and {len(self.edges)}, got {number}")
         below = self.edges[number - 1] if number else None
@@ -93,7 +90,6 @@ class Edges:
 
     @cached_property
     def _step(self) -> int | Decimal | None:
-        """The common step of all edges; None if steps differ."""
         places = max(map(_places, self.edges))
         units = [scaled(edge, places) for edge in self.edges]
         steps = {above - below for below, above in pairwise(units)}
@@ -107,7 +103,6 @@ def written(edge: int | Decimal) -> str:
 
 
 def _written(text: str) -> tuple[int | Decimal, ...]:
-    """Parse edges from text."""
     parts = text.split(":") if ":" in text else text.split(",")
     numbers = [read_number(part) for part in parts]
     if len(parts) > MOST_EDGES:
@@ -120,7 +115,7 @@ def _written(text: str) -> tuple[int | Decimal, ...]:
 
 
 def _steps(start: int | Decimal, stop: int | Decimal, step: int | Decimal) -> tuple[int | Decimal, ...]:
-    """The edges from start to stop, both included, in whole numbers of the smallest decimal place."""
+    """From start to stop, both included, in whole numbers of the smallest decimal place."""
     places = max(_places(given) for given in (start, stop, step))
     low, high, by = (scaled(given, places) for given in (start, stop, step))
     if by <= 0 or high <= low:
@@ -158,7 +153,6 @@ def _unscaled(units: int, places: int) -> int | Decimal:
 
 
 def _listed(edges: Any) -> tuple[int | Decimal, ...]:
-    """Validate edges from a list or an array of numbers."""
     if isinstance(edges, bytes | dict | set | frozenset) or not isinstance(edges, Iterable):
         raise ParameterError(f"edges must be text or a list of numbers, got {type(edges).__name__}: {_HOW}")
     if isinstance(edges, np.ndarray) and edges.ndim != 1:
@@ -185,7 +179,6 @@ def _checked(found: Decimal) -> int | Decimal:
 
 
 def _places(found: int | Decimal) -> int:
-    """The number of digits after the point."""
     exponent = 0 if isinstance(found, int) else found.as_tuple().exponent
     assert isinstance(exponent, int)
     return max(0, -exponent)

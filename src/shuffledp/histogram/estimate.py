@@ -22,11 +22,9 @@ from shuffledp.formatting import printable, readable, shown
 from shuffledp.histogram.domain import Domain
 from shuffledp.histogram.export import Exports
 from shuffledp.histogram.facts import Cap, Detection, ProtocolFacts
-from shuffledp.histogram.intervals import Intervals, nearest_possible
+from shuffledp.histogram.intervals import Intervals, Passing, Share, nearest_possible
 from shuffledp.histogram.labels import Absent, MoreThan, NotAValue, Places
-from shuffledp.histogram.lookup import Lookup
-from shuffledp.histogram.order import increasing
-from shuffledp.histogram.passing import Passing, Share
+from shuffledp.histogram.order import Lookup, increasing
 from shuffledp.jsonable import label_with_kind, plain
 from shuffledp.validation import whole
 
@@ -54,13 +52,12 @@ class Row:
 class Estimate(Exports):
     """A private histogram.
 
-    Only reported bins are stored. A bin that is not reported has the estimate 0 and at most
-    `simultaneous.unreported_high` people. Each interval of `per_bin` covers its true count with probability at least
-    1 - beta; the intervals of `simultaneous` cover all true counts at once with that probability. Each person holds
-    `values_per_person` values; the last `padding_bins` bins stand for missing values. `adjusted` is True after
-    `consistent`. `about` returns the facts about the protocol. With a `cap`, true counts are the capped counts. `where`
-    is the condition on rows, if there was one. `detection` tells how values were selected if only those are reported
-    that stand out from the noise.
+    Only reported bins are stored; the others have the estimate 0 and at most `simultaneous.unreported_high` people.
+    Each interval of `per_bin` covers its true count with probability at least 1 - beta; those of `simultaneous` cover
+    all at once. Each person holds `values_per_person` values; the last `padding_bins` bins stand for missing values.
+    `adjusted` is True after `consistent`. `about` returns the facts about the protocol. With a `cap`, true counts are
+    the capped ones. `where` is the condition on rows. `detection` tells how values were selected if only those are
+    reported that stand out from the noise.
     """
 
     symbols: NDArray[Any]
@@ -91,7 +88,7 @@ class Estimate(Exports):
 
     @property
     def reports_all(self) -> bool:
-        """Whether every possible value is reported, instead of those only that are frequent enough."""
+        """Whether every possible value is reported, and not only frequent ones."""
         return self.estimator != "truncated" and self.detection is None
 
     @property
@@ -101,12 +98,12 @@ class Estimate(Exports):
 
     @cached_property
     def values_shown(self) -> int:
-        """The number of reported values; bins of people with fewer values are reported too but are not values."""
+        """The number of reported values; bins of people with fewer values are not values."""
         return values_among(self.labels.tolist()) if self._has_others else len(self)
 
     @property
     def _has_others(self) -> bool:
-        """Whether some reported bins may not be values: only labels of the type object are of several kinds."""
+        """Only labels of the type object are of several kinds."""
         return self.padding_bins > 0 or self.labels.dtype == object
 
     @property
@@ -134,11 +131,10 @@ class Estimate(Exports):
         return f"<Estimate: {self.summary()}; {{{most}{more}}}>"
 
     def __str__(self) -> str:
-        """Format the largest values as a table of text."""
         return self.to_text()
 
     def _repr_html_(self) -> str | None:
-        """Format the largest values for a notebook; None, which shows the repr, if Jinja2 is not installed."""
+        """None without Jinja2 shows the repr."""
         try:
             return self.bars_html()
         except MissingExtraError:
@@ -148,7 +144,6 @@ class Estimate(Exports):
         return self.counts.size
 
     def __iter__(self) -> Iterator[Any]:
-        """The reported labels, in the order of `counts`."""
         return iter(self.keys())
 
     def keys(self) -> list[Any]:
@@ -172,7 +167,6 @@ class Estimate(Exports):
         return default if at is None else float(self.counts[at])
 
     def __contains__(self, label: object) -> bool:
-        """Whether a label is reported, or one that reads like it."""
         try:
             return self.find(label) is not None
         except LabelError:
@@ -181,7 +175,7 @@ class Estimate(Exports):
     def __getitem__(self, label: Any) -> float:
         """The estimated count of a label; 0 if it is possible and was not reported.
 
-        A label that reads like a reported one is found: 39 finds the text "39". An impossible label is a LabelError.
+        A label that reads like a reported one is found: 39 finds the text "39".
         """
         at = self.find(label)
         return 0.0 if at is None else float(self.counts[at])
@@ -191,7 +185,7 @@ class Estimate(Exports):
         return self[label] / self.people
 
     def interval(self, label: Any, *, simultaneous: bool = True) -> tuple[int, int]:
-        """Bounds on the true count of a label, reported or not, from 0 to the number of people."""
+        """Bounds on the true count of a label, reported or not."""
         intervals = (self.simultaneous if simultaneous else self.per_bin).possible(self.people)
         at = self.find(label)
         if at is None:
@@ -200,7 +194,7 @@ class Estimate(Exports):
 
     @cached_property
     def passing(self) -> Passing | None:
-        """The number of people who hold a value in a row that satisfies the condition; None without a condition."""
+        """The people who hold a value in a row that satisfies the condition; None without a condition."""
         if self.where is None or not self.padding_bins:
             return None
         bounds, nobody = self.simultaneous, Absent(most=0)
@@ -228,7 +222,7 @@ class Estimate(Exports):
 
     @cached_property
     def _largest_first(self) -> NDArray[np.int64]:
-        """Positions by estimate, largest first; bins that are not values come last, padding bins in their own order."""
+        """Bins that are not values come last, padding bins in their own order."""
         labels = self.labels.tolist() if self._has_others else [None] * len(self)
         last = np.array([isinstance(label, NotAValue) for label in labels], dtype=bool)
         padding = np.array([1 + label.most if isinstance(label, Absent) else 0 for label in labels], dtype=np.int64)
@@ -242,8 +236,8 @@ class Estimate(Exports):
     def consistent(self) -> Self:
         """Return the nearest possible counts: none negative, with a possible total, inside their intervals.
 
-        The intervals are clipped to possible numbers. The new counts can be slightly biased. Intervals that contradict
-        the number of people, which are as rare as intervals that fail, are ignored.
+        The new counts can be slightly biased. Intervals that contradict the number of people, as rare as intervals that
+        fail, are ignored.
         """
         held = self.people * self.values_per_person
         everything = len(self) == self.bins
@@ -259,7 +253,7 @@ class Estimate(Exports):
     def order(self) -> NDArray[np.int64] | None:
         """The positions of the reported bins in the order of their values; None if the values have no order.
 
-        Intervals, periods and ranges have an order. So do labels that are all numbers, or all dates or times.
+        Intervals, periods and ranges have one. So do labels that are all numbers, or all dates or times.
         """
         if self.domain is not None and self.domain.in_order:
             return np.argsort(self.symbols, kind="stable")
@@ -271,9 +265,8 @@ class Estimate(Exports):
         return self.order is not None
 
     def rows_to_show(self, limit: int | None = None, *, most_in_order: int = MOST_IN_ORDER) -> list[Row]:
-        """The largest bins, in the order of their values if they have one.
-
-        Without a limit there are 15, or `most_in_order` if the values have an order.
+        """The largest bins, 15 or `most_in_order` ordered ones without a limit, in the order of their values if they
+        have one.
         """
         if self.order is None:
             return self.top(_MOST_ROWS if limit is None else limit)
@@ -285,7 +278,7 @@ class Estimate(Exports):
         return self._rows_at(self._largest_first if self.order is None else self.order)
 
     def explain(self) -> str:
-        """Explain the result in short paragraphs with titles: values, confidence, guarantee, trust, noise."""
+        """Explain the result in short paragraphs with titles."""
         from shuffledp.explain.protocols import joined
         from shuffledp.explain.release import estimate_paragraphs
 
@@ -298,13 +291,13 @@ class Estimate(Exports):
         return summary(self)
 
     def to_text(self, limit: int | None = None, *, column: str = "value") -> str:
-        """Format the largest values as a small table of text with bars, ordered values in their order."""
+        """Format the largest values as a small table of text with bars."""
         from shuffledp.explain.release import text_table
 
         return text_table(self, limit=limit, column=column)
 
     def bars_html(self, limit: int = MOST_BARS, *, column: str = "value", title: str = "") -> str:
-        """Format the largest values as an HTML table with bars: a part of a page, without scripts."""
+        """Format the largest values as an HTML table with bars, without scripts."""
         from shuffledp.explain.release import html_table
 
         return html_table(self, limit=limit, column=column, title=title)
@@ -312,8 +305,8 @@ class Estimate(Exports):
     def plot(self, ax: Any = None, *, limit: int | None = None, log: bool = False) -> Any:
         """Draw the values with intervals on matplotlib axes, and return the axes.
 
-        Ordered values are columns from left to right, all of them unless there is a limit. Other values are bars, the
-        25 largest. `log` makes the axis of people logarithmic.
+        Ordered values are columns from left to right, all of them unless there is a limit; others are bars, the 25
+        largest. `log` makes the axis of people logarithmic.
         """
         from shuffledp.explain.release import plot
 
@@ -322,7 +315,7 @@ class Estimate(Exports):
     def to_columns(self) -> dict[str, list[Any]]:
         """The histogram as named columns of plain Python values: largest estimate first, or in the order of the values.
 
-        `low` and `high` hold for all values at once, `low_alone` and `high_alone` for one value by itself, each with
+        `low` and `high` hold for all values at once, `low_alone` and `high_alone` for one by itself, each with
         probability 1 - beta. They are possible counts, also where noise makes the estimate negative. With a condition,
         `share` to `share_high` are of the people who satisfy it, and hold with `low` and `high`.
         """
@@ -351,7 +344,7 @@ class Estimate(Exports):
         return found
 
     def facts(self) -> dict[str, Any]:
-        """Plain values that hold for the whole histogram: people, guarantee, and the bound for values not reported."""
+        """Plain values that hold for the whole histogram."""
         guarantee = self.guarantee
         return {
             "people": self.people,
@@ -368,12 +361,10 @@ class Estimate(Exports):
         }
 
     def _facts_of_detection(self) -> dict[str, Any]:
-        """The limit and the risk of a selection; empty without one."""
         found = self.detection
         return {} if found is None else {"detection_limit": found.limit, "false_positive_risk": found.risk}
 
     def _facts_of_condition(self) -> dict[str, Any]:
-        """The condition and how many people satisfy it; empty without one."""
         if self.where is None or self.passing is None:
             return {}
         found = self.passing

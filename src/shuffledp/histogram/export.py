@@ -21,7 +21,7 @@ class Exports(ABC):
 
     @abstractmethod
     def to_columns(self) -> dict[str, list[Any]]:
-        """The histogram as named columns of plain Python values; the first is `label`."""
+        """The histogram as named columns; the first is `label`."""
 
     @abstractmethod
     def facts(self) -> dict[str, Any]:
@@ -29,10 +29,10 @@ class Exports(ABC):
 
     @abstractmethod
     def about_dict(self) -> dict[str, Any]:
-        """Everything except the histogram itself, as plain Python values."""
+        """Everything except the histogram itself."""
 
     def to_json(self) -> str:
-        """Format everything about the estimate as one JSON object; labels that JSON does not know become strings."""
+        """Format everything as one JSON object; labels that JSON does not know become strings."""
         return json.dumps(self.to_dict(), allow_nan=False)
 
     def to_dict(self) -> dict[str, Any]:
@@ -40,7 +40,7 @@ class Exports(ABC):
         return {**self.about_dict(), "histogram": self.rows()}
 
     def rows(self) -> list[dict[str, Any]]:
-        """The histogram as a list of plain rows; a label that JSON holds as text has its `kind` beside it."""
+        """The histogram as plain rows; a label that JSON holds as text has its `kind` beside it."""
         columns = self.to_columns()
         kinds = [label_kind(label) for label in columns["label"]]
         columns["label"] = [plain_label(label) for label in columns["label"]]
@@ -51,8 +51,7 @@ class Exports(ABC):
         """Format the histogram as CSV text with a header; a missing label is an empty field, an empty one is quoted.
 
         The columns after `high_alone` repeat `facts` in every row, so that the guarantee travels with the numbers. A
-        text that a spreadsheet would run as a formula, such as =HYPERLINK(...), gets a leading apostrophe; `raw` leaves
-        labels unchanged.
+        text that a spreadsheet would run as a formula gets a leading apostrophe; `raw` leaves labels unchanged.
         """
         columns = _spread(self.to_columns())
         if not raw:
@@ -63,7 +62,7 @@ class Exports(ABC):
         return "\n".join(lines) + "\n"
 
     def to_arrow(self) -> Any:
-        """Convert to a pyarrow Table; its schema metadata hold `about_dict` under the key shuffledp."""
+        """Convert to a pyarrow Table, with `about_dict` in its metadata under the key shuffledp."""
         try:
             import pyarrow as library
         except ImportError:
@@ -72,7 +71,7 @@ class Exports(ABC):
         return library.table(_of_one_type(_spread(self.to_columns()))).replace_schema_metadata({"shuffledp": about})
 
     def to_pandas(self) -> Any:
-        """Convert to a pandas DataFrame; its `attrs` hold `facts`. Labels of several types become text."""
+        """Convert to a pandas DataFrame with `facts` in its `attrs`. Labels of several types become text."""
         try:
             import pandas as library
         except ImportError:
@@ -117,7 +116,7 @@ def csv_cell(value: Any) -> str:
 
 
 def _spread(columns: dict[str, list[Any]]) -> dict[str, list[Any]]:
-    """Split labels of several columns into columns label_1, label_2 and so on; other labels go into the first."""
+    """Split labels of several columns into columns label_1, label_2 and so on; others go into the first."""
     labels = columns["label"]
     widths = {len(label) for label in labels if isinstance(label, tuple)}
     if len(widths) != 1 or not all(isinstance(label, tuple | NotAValue) for label in labels):
@@ -129,7 +128,6 @@ def _spread(columns: dict[str, list[Any]]) -> dict[str, list[Any]]:
 
 
 def _rows_of(columns: dict[str, list[Any]]) -> Iterator[tuple[Any, ...]]:
-    """The rows of named columns."""
     return zip(*columns.values(), strict=True)
 
 
@@ -140,7 +138,7 @@ _PLAIN_KINDS: tuple[set[type], ...] = ({int}, {float}, {str}, {bool}, {date}, {d
 
 
 def _of_one_type(columns: dict[str, list[Any]]) -> dict[str, Any]:
-    """Give each column one type, also without rows: labels of mixed or unusual kinds become strings."""
+    """One type for each column, also without rows: labels of mixed or unusual kinds become strings."""
     return {
         name: _labels_of_one_type(values)
         if name.startswith("label")
@@ -150,7 +148,7 @@ def _of_one_type(columns: dict[str, list[Any]]) -> dict[str, Any]:
 
 
 def _sortable(labels: list[Any]) -> list[Any]:
-    """Labels of one type unchanged; labels of several types, or of people with fewer values, as text."""
+    """Labels of several types, or of people with fewer values, become text."""
     kinds = {type(label) for label in labels if label is not None}
     if (len(kinds) <= 1 and not any(issubclass(kind, NotAValue) for kind in kinds)) or kinds == {int, float}:
         return labels

@@ -45,8 +45,7 @@ class Detection(ShortRepr):
 
     A value that at least `limit` people hold is reported with probability 1 - beta. With probability at most `risk`,
     any reported value is held by nobody, if everyone follows the protocol. `longest` is the most bytes of a text where
-    nobody listed the values; None if they are listed. `candidates` is the number of values compared with the threshold
-    on each level.
+    nobody listed the values. `candidates` is the number of values compared with the threshold on each level.
     """
 
     limit: int
@@ -88,7 +87,7 @@ class ProtocolFacts(ShortRepr):
     """The facts about a protocol that a reader of a release must know.
 
     `guarantee` is the one that the parameters give. `users` is the number of people in one of the `batches`, and
-    `honest_users` the number of them who follow the protocol; None stands for all. Neighbouring datasets differ in all
+    `honest_users` of those who follow the protocol; None stands for all. Neighbouring datasets differ in all
     `values_per_person` values of one person, who may have fewer if `optional`. `false_positives` says whether values
     that nobody holds can be shown.
     """

@@ -1,20 +1,18 @@
 """Linear hash functions modulo a prime, and the number of messages that are consistent with each value.
 
 A value is written as digits: its place among the `pieces` of its parent, then the digits of the parent to the base of
-the modulus q. A seed stands for one coefficient for each digit, and the bucket of a value is
-
-    h(value) = (sum of coefficient * digit) mod q.
-
-If every vector of coefficients is a seed, two different values share a bucket with probability exactly 1 / q over the
-seeds: a linear form that is not 0 takes every value equally often. Where this would take too many seeds, a seed is
-expanded to pseudorandom coefficients. The probability is then 1 / q up to the quality of that expansion.
-
-A message is a seed and a bucket. For a parent and a message with a first coefficient other than 0 exactly one piece, of
-q possible ones, is consistent with the message:
+the modulus q. A seed stands for one coefficient for each digit, and the bucket of a value is (sum of coefficient *
+digit) mod q. For a parent and a message with a first coefficient other than 0 exactly one piece, of q possible ones, is
+consistent with the message:
 
     piece = (bucket - sum over the parent's digits) / first coefficient mod q.
 
-Finding it for many messages and parents is one product of matrices modulo q (`Remainders`).
+docs/proofs/hashed-histogram.md has the proofs.
+
+`Remainders` hold a remainder r of q as the machine word r 2^b / q, rounded, of b = 32 or 64 bits. Products with small
+whole numbers and sums of such words wrap around at 2^b, which stands for q, so no division is needed. Each of D digits
+below q adds an error of at most q / 2, and one half of 2^b / q is added beforehand: with D q^2 + 2 q < 2^b every word
+stays inside the interval of its remainder, and the result is exact.
 """
 
 from __future__ import annotations
@@ -24,13 +22,104 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from shuffledp.errors import ParameterError
 from shuffledp.formatting import readable
-from shuffledp.histogram.remainders import Remainders
+
+_ROWS_AT_ONCE, _COLUMNS_AT_ONCE = 64, 4096
+"""Sums that are made together, so that they stay in the cache: a megabyte of 32-bit words."""
+
+_SPARSE = 4
+"""Below one in this number of remainders, the small ones are selected before they are counted."""
+
+
+class Remainders:
+    """The remainders (row . column + shift) mod `modulus` for columns of coefficients, and any rows of digits.
+
+    `coefficients` has a row of D numbers below the modulus for each column, `shift` one number.
+    """
+
+    def __init__(self, coefficients: NDArray[np.int64], shift: NDArray[np.int64], *, modulus: int) -> None:
+        digits, self._modulus = coefficients.shape[1], modulus
+        self._bits = 32 if digits * modulus**2 + 2 * modulus < 1 << 32 else 64
+        self._type: Any = np.uint32 if self._bits == 32 else np.uint64
+        self._columns = np.ascontiguousarray(self._words(coefficients).T)
+        self._shift = self._words(shift) + self._type((1 << self._bits) // (2 * modulus))
+
+    def _words(self, numbers: NDArray[np.int64]) -> NDArray[Any]:
+        """The nearest words to numbers * 2^b / q."""
+        whole, rest = divmod(1 << self._bits, self._modulus)
+        small = (numbers * rest + self._modulus // 2) // self._modulus
+        return (numbers.astype(np.uint64) * np.uint64(whole) + small.astype(np.uint64)).astype(self._type)
+
+    def count_below(self, rows: NDArray[np.int64], limit: int) -> NDArray[np.int64]:
+        """How often each remainder below a limit occurs among all columns, one row for each row of digits."""
+        found = np.zeros((rows.shape[0], limit), dtype=np.int64)
+        for first in range(0, rows.shape[0], _ROWS_AT_ONCE):
+            block = rows[first : first + _ROWS_AT_ONCE]
+            counts = np.zeros(block.shape[0] * limit, dtype=np.int64)
+            for places in _joined((self._places(words, limit) for words in self._sums(block)), counts.size):
+                counts += np.bincount(places, minlength=counts.size)
+            found[first : first + _ROWS_AT_ONCE] = counts.reshape(block.shape[0], limit)
+        return found
+
+    def count_zeros(self, rows: NDArray[np.int64]) -> NDArray[np.int64]:
+        """The number of remainders that are 0, for each row of digits."""
+        found = np.zeros(rows.shape[0], dtype=np.int64)
+        for first in range(0, rows.shape[0], _ROWS_AT_ONCE):
+            block = rows[first : first + _ROWS_AT_ONCE]
+            for words in self._sums(block):
+                found[first : first + _ROWS_AT_ONCE] += np.count_nonzero(words < self._above(1), axis=1)
+        return found
+
+    def _above(self, limit: int) -> Any:
+        """A word above all remainders below a limit, and below all others."""
+        return self._type((limit << self._bits) // self._modulus)
+
+    def _places(self, words: NDArray[Any], limit: int) -> NDArray[np.int64]:
+        """The remainder below a limit of each such word, added to limit * its row."""
+        scale, width = self._modulus / 2.0**self._bits, words.shape[1]
+        if limit * _SPARSE <= self._modulus:
+            at = np.flatnonzero(words < self._above(limit))
+            return np.asarray((words.ravel()[at] * scale).astype(np.int64) + at // width * limit)
+        remainders = (words * scale).astype(np.int64)
+        remainders += np.arange(words.shape[0])[:, np.newaxis] * limit
+        if limit == self._modulus:
+            return remainders.ravel()
+        return np.asarray(remainders[words < self._above(limit)])
+
+    def _sums(self, rows: NDArray[np.int64]) -> Iterator[NDArray[Any]]:
+        """The words of all columns part by part, one row for each row of digits; each part is overwritten."""
+        digits, size = rows.astype(self._type)[:, :, np.newaxis], self._shift.size
+        width = min(size, _COLUMNS_AT_ONCE)
+        whole, product = (np.empty((rows.shape[0], width), dtype=self._type) for _ in range(2))
+        for start in range(0, size, _COLUMNS_AT_ONCE):
+            part = slice(start, min(start + _COLUMNS_AT_ONCE, size))
+            if part.stop - start < whole.shape[1]:
+                whole, product = whole[:, : part.stop - start].copy(), product[:, : part.stop - start].copy()
+            whole[:] = self._shift[part]
+            for at, column in enumerate(self._columns):
+                np.multiply(digits[:, at], column[part], out=product)
+                np.add(whole, product, out=whole)
+            yield whole
+
+
+def _joined(parts: Iterator[NDArray[np.int64]], least: int) -> Iterator[NDArray[np.int64]]:
+    """The same numbers in arrays of at least this size, except for the last one."""
+    waiting, size = list[NDArray[np.int64]](), 0
+    for part in parts:
+        waiting.append(part)
+        size += part.size
+        if size >= least:
+            yield np.concatenate(waiting)
+            waiting, size = [], 0
+    if waiting:
+        yield np.concatenate(waiting)
+
 
 MOST_MODULUS = 1 << 24
 """The most buckets: sums of products of two digits are then exact in a machine word."""
@@ -79,7 +168,7 @@ class HashFamily:
 
     @classmethod
     def of(cls, *, modulus: int, values: int, pieces: int | None = None, levels: int = 1) -> HashFamily:
-        """Return the family with all coefficients as seeds, if messages of all levels fit into a machine integer."""
+        """Return the family with all coefficients as seeds, if messages of all levels fit a machine integer."""
         pieces = modulus if pieces is None else pieces
         every = modulus ** (1 + _length(_parents(values, pieces) - 1, modulus))
         fits = levels * every * modulus <= MOST_MESSAGES
@@ -126,17 +215,16 @@ class HashFamily:
     def supports(
         self, messages: NDArray[np.int64], parents: NDArray[np.int64], *, threads: int = 1
     ) -> NDArray[np.int64]:
-        """The number of messages consistent with every piece of every parent, as one row for each parent."""
+        """The number of messages consistent with every piece of every parent, one row for each parent."""
         digits = self._parent_digits(parents)
         return _added(lambda part: self._supports(part, digits), messages, threads)
 
     def count(self, messages: NDArray[np.int64], values: NDArray[np.int64], *, threads: int = 1) -> NDArray[np.int64]:
-        """The number of messages consistent with each of a few values, wherever they are in the domain."""
+        """The number of messages consistent with each of a few values."""
         digits = self.digits_of(values)
         return _added(lambda part: self._count(part, digits), messages, threads)
 
     def _supports(self, messages: NDArray[np.int64], parents: NDArray[np.int64]) -> NDArray[np.int64]:
-        """The supports of the pieces of parents with these digits."""
         modulus = self.modulus
         seeds, buckets = np.divmod(messages, modulus)
         coefficients = self.coefficients(seeds)
@@ -152,7 +240,6 @@ class HashFamily:
         return found
 
     def _count(self, messages: NDArray[np.int64], values: NDArray[np.int64]) -> NDArray[np.int64]:
-        """The number of messages consistent with values of these digits."""
         seeds, buckets = np.divmod(messages, self.modulus)
         return Remainders(self.coefficients(seeds), -buckets % self.modulus, modulus=self.modulus).count_zeros(values)
 
@@ -160,7 +247,6 @@ class HashFamily:
         return _digits(parents, self.modulus, self.digits - 1)
 
     def _inverses(self, numbers: NDArray[np.int64]) -> NDArray[np.int64]:
-        """The inverses of numbers other than 0 modulo the prime."""
         if numbers.size > self.modulus:
             return self._inverse_table[numbers]
         return _power(numbers, self.modulus - 2, self.modulus)
@@ -195,7 +281,7 @@ def next_prime(number: int) -> int:
 def _added(
     count: Callable[[NDArray[np.int64]], NDArray[np.int64]], messages: NDArray[np.int64], threads: int
 ) -> NDArray[np.int64]:
-    """The sum of the counts of parts of the messages, in threads: numpy releases the interpreter's lock."""
+    """Counts of parts of the messages are made in threads: numpy releases the interpreter's lock."""
     number = max(1, math.ceil(messages.size / _MESSAGES_AT_ONCE), min(threads, messages.size // _FEWEST_MESSAGES))
     parts = np.array_split(messages, number)
     if threads == 1:
@@ -205,7 +291,7 @@ def _added(
 
 
 def _sum(parts: Iterator[NDArray[np.int64]]) -> NDArray[np.int64]:
-    """The sum in place, since counts of a large domain take half a gigabyte."""
+    """In place, since counts of a large domain take half a gigabyte."""
     total = next(parts)
     for part in parts:
         total += part
@@ -217,7 +303,7 @@ def _parents(values: int, pieces: int) -> int:
 
 
 def _length(number: int, base: int) -> int:
-    """The number of digits of a number to a base; 0 for 0."""
+    """The number of digits to a base; 0 for 0."""
     length = 0
     while number:
         number, length = number // base, length + 1
@@ -225,7 +311,7 @@ def _length(number: int, base: int) -> int:
 
 
 def _digits(numbers: NDArray[np.int64], base: int, length: int) -> NDArray[np.int64]:
-    """The digits of numbers, the lowest first, as one row for each number."""
+    """The lowest digit first, one row for each number."""
     found, rest = np.empty((numbers.size, length), dtype=np.int64), numbers
     for at in range(length):
         rest, found[:, at] = np.divmod(rest, base)

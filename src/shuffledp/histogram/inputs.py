@@ -1,8 +1,8 @@
 """Validation of values, messages and tallies, without values in error messages; padding of people with few values.
 
 A person who may hold several values is padded to exactly that number of different bins with the first padding bins,
-each used once. Every bin, also a padding bin, then counts a person at most once. Replacing a person moves at most that
-number of bins down and the same number up, each by one. A single padding bin for all missing values would move by more.
+each used once. Every bin then counts a person at most once, and replacing a person moves at most that number of bins
+down and the same number up, each by one. A single padding bin for all missing values would move by more.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ def few_enough_bins(bins: int) -> int:
 
 
 def people_in_bins(values: ArrayLike, *, bins: int) -> NDArray[np.int64]:
-    """Validate the bins of one person or of many, and return them as machine integers."""
+    """Validate the bins of people, and return them as machine integers."""
     people = np.atleast_1d(np.asarray(values))
     if not people.size:
         return np.empty(0, dtype=np.int64)
@@ -105,13 +105,13 @@ def _check_symbols(truth: Tally, *, bins: int) -> None:
 
 
 def check_tally(tally: object, kind: type) -> None:
-    """Refuse everything that is not a tally, such as messages or dictionaries."""
+    """Refuse everything that is not a tally."""
     if not isinstance(tally, kind):
         raise DataError(f"estimate needs a tally, got {type(tally).__name__}: pass messages through tally() first")
 
 
 def check_messages(tally: Tally, *, people: int, each: int = 1) -> None:
-    """Refuse a wrong number of messages for the number of people; sampled tallies have no messages."""
+    """Refuse a wrong number of messages; sampled tallies have none."""
     if tally.messages not in (None, people * each):
         raise DataError(
             f"{tally.messages} messages do not fit {people} people; give the number who reported as reports="
@@ -125,8 +125,8 @@ NONE = -1
 def filled_up(values: ArrayLike, *, bins: int, each: int, padding_bins: int) -> NDArray[np.int64]:
     """Return rows of exactly `each` different bins, one for each person; a flat array if everyone holds one bin.
 
-    `values` has a row for each person, of at most `each` bins, with NONE for missing values. The last `padding_bins` of
-    all `bins` replace missing values.
+    `values` has a row for each person, of at most `each` bins, with NONE for missing values, which the last
+    `padding_bins` of all `bins` replace.
     """
     rows = _rows(values, real=bins - padding_bins, each=each)
     held = rows != NONE

@@ -1,7 +1,7 @@
 """Canonical labels: the label of a value is a function of that value alone.
 
 No function here looks at a second value. One person therefore cannot change how the values of others are named, for
-example with a text among numbers, a fraction among whole numbers or an invalid date.
+example with a text among numbers or an invalid date.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ LONGEST_NUMBER = 14_000
 """The most bits of a whole number that Python writes in base 10 (4,300 digits); a longer one is written in base 16."""
 
 _EQUAL_ACROSS_TYPES = (np.datetime64, np.timedelta64, Number, date, time, timedelta)
-"""Types with values that compare equal to values of other types, or to values with another spelling."""
+"""Types with values that equal values of other types, or of another spelling."""
 
 
 class NotAValue:
@@ -53,7 +53,7 @@ class Absent(NotAValue):
 
     @classmethod
     def from_text(cls, text: str) -> Absent:
-        """Parse the label from its text."""
+        """Parse the label."""
         number = text.strip("()").split()[-2]
         return cls(most=0 if number == "no" else int(number))
 
@@ -69,7 +69,7 @@ class MoreThan(NotAValue):
 
     @classmethod
     def from_text(cls, text: str) -> MoreThan:
-        """Parse the label from its text."""
+        """Parse the label."""
         return cls(values=int(text.strip("()").split()[-2]))
 
 
@@ -84,7 +84,7 @@ class NoText(NotAValue):
 
     @classmethod
     def from_text(cls, text: str) -> NoText:
-        """Parse the label from its text."""
+        """Parse the label."""
         return cls(reason=text.strip("()"))
 
 
@@ -197,7 +197,7 @@ def duration(ticks: int, unit: str) -> Any:
 def symbol(value: Any) -> Any:
     """Return one spelling of all hashable values that compare equal: True, 1 and 1.0 become 1.
 
-    Unlike `label`, it keeps values of unknown types, so that anything can be counted.
+    Unlike `label`, it keeps values of unknown types.
     """
     if type(value) is str or type(value) is int:
         return value
@@ -215,7 +215,7 @@ def symbol(value: Any) -> Any:
 class Places:
     """The positions of labels in a list. A value of another type is found by its label.
 
-    The number 1 and the truth value True are distinguished, unless only one of them is in the list.
+    The number 1 and the truth value True are distinguished, unless only one of them is listed.
     """
 
     def __init__(self, labels: Iterable[Any]) -> None:
@@ -291,14 +291,13 @@ _FROM_KEY: dict[str, Any] = {
 
 
 def _text(value: str) -> str:
-    """Return text unchanged, except that lone surrogates, which no file can hold, are escaped."""
+    """Lone surrogates, which no file can hold, are escaped."""
     if value.isascii():
         return value
     return value.encode("utf-8", "backslashreplace").decode()
 
 
 def _own_text(value: Any) -> str:
-    """Return the text of a value of any other type, such as an interval."""
     nested = isinstance(value, list | tuple | Mapping | AbstractSet | np.ndarray | np.void)
     kind: Any = type(value)
     if nested or (kind.__str__ is object.__str__ and kind.__repr__ is object.__repr__):
@@ -313,7 +312,7 @@ def _own_text(value: Any) -> str:
 
 
 def _narrow(value: Any) -> Any:
-    """Return a float of another width with the number of digits that its width needs; a whole number unchanged."""
+    """A float of another width has the digits that its width needs."""
     wide = float(value)
     if wide != wide or wide.is_integer() or wide in (float("inf"), float("-inf")):
         return number(wide)
@@ -349,7 +348,7 @@ def _fraction(value: Fraction) -> Any:
 
 
 def _calendar(value: Any) -> Any:
-    """Return the label of a date, time or duration of Python or pandas, which counts nanoseconds."""
+    """The label of a date, time or duration of Python or pandas, which counts nanoseconds."""
     if hasattr(value, "asm8"):
         exact = value.asm8
         return moment(exact, aware=value.tzinfo is not None) if isinstance(exact, np.datetime64) else _step(exact)
@@ -385,6 +384,5 @@ def _clock(seconds: int) -> str:
 
 
 def _after_the_point(rest: int, per_second: int) -> str:
-    """The fraction of a second, without trailing zeros."""
     digits = str(per_second + rest)[1:].rstrip("0")
     return f".{digits}" if digits else ""

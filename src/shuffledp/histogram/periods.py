@@ -1,10 +1,10 @@
-"""Dates and times as text, and the periods of a calendar.
+"""Dates and times as text, their formats, and the periods of a calendar.
 
-A date is written 2026-11-16 and a time 2026-11-16 13:45, with optional seconds and fractions, and a space or a T
-between. A time zone is Z or an offset such as +02:00. Surrounding spaces are ignored. No other format is accepted
+A date is written 2026-11-16 and a time 2026-11-16 13:45, with optional seconds and zone. No other format is accepted
 unless it is given (`date_format`): in 03/04/2026, for example, the month is ambiguous.
 
-Periods are hours, days, weeks, months or years: `Periods("month", start="2026-01-01", stop="2027-01-01")`.
+A `DateFormat` reads text as `datetime.strptime` does in the C locale, but only ASCII digits and spaces count,
+surrounding spaces are ignored, zones have no seconds, and the locale has no influence.
 """
 
 from __future__ import annotations
@@ -18,10 +18,134 @@ from typing import Any
 import numpy as np
 
 from shuffledp.errors import ParameterError
-from shuffledp.histogram.date_format import DateFormat
 from shuffledp.histogram.domain import Domain
 from shuffledp.histogram.labels import moment
 from shuffledp.validation import one_of
+
+_MONTHS = (
+    "january", "february", "march", "april", "may", "june", "july", "august", "september", "october", "november",
+    "december",
+)  # fmt: skip
+_WEEKDAYS = ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday")
+_SHORT = 3
+"""Letters of a short name."""
+
+
+def _any_of(names: tuple[str, ...], letters: int | None = None) -> str:
+    return "|".join(sorted((name[:letters] for name in names), key=len, reverse=True))
+
+
+_DIRECTIVES = {
+    "Y": ("year", r"\d{4}"),
+    "y": ("year", r"\d{2}"),
+    "m": ("month", "1[0-2]|0[1-9]|[1-9]"),
+    "b": ("month", _any_of(_MONTHS, _SHORT)),
+    "B": ("month", _any_of(_MONTHS)),
+    "d": ("day", r"3[01]|[12]\d|0[1-9]|[1-9]| [1-9]"),
+    "a": ("weekday", _any_of(_WEEKDAYS, _SHORT)),
+    "A": ("weekday", _any_of(_WEEKDAYS)),
+    "H": ("hour", r"2[0-3]|[01]\d|\d"),
+    "I": ("hour", "1[0-2]|0[1-9]|[1-9]"),
+    "p": ("half", "am|pm"),
+    "M": ("minute", r"[0-5]\d|\d"),
+    "S": ("second", r"6[01]|[0-5]\d|\d"),
+    "f": ("fraction", r"\d{1,6}"),
+    "z": ("zone", r"[+-](?:[01]\d|2[0-3]):?[0-5]\d|(?-i:Z)"),
+}
+"""What a directive stands for, and the pattern of its text: the alternatives of `strptime`, in its order."""
+
+_PIVOT = 69
+"""Two digits of a year from here on mean the 20th century, as in POSIX."""
+
+_LONGEST = 100
+_EPOCH = datetime(1970, 1, 1)
+_FORMAT_EXAMPLE = "such as %m/%d/%Y for 10/31/2026 or %b %d %Y for Oct 31 2026"
+
+
+@dataclass(frozen=True)
+class DateFormat:
+    """A format of dates and times."""
+
+    text: str
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.text, str):
+            raise ParameterError(f"date_format must be text, {_FORMAT_EXAMPLE}, got {type(self.text).__name__}")
+        if len(self.text) > _LONGEST:
+            raise ParameterError(f"date_format must have at most {_LONGEST} characters, got {len(self.text)}")
+        for directive in self._directives:
+            if directive != "%" and directive not in _DIRECTIVES:
+                known = ", ".join(f"%{one}" for one in _DIRECTIVES)
+                raise ParameterError(
+                    f"date_format must have directives among {known} and %%, got {self.text!r} with %{directive}"
+                )
+        if repeated := next((part for part in self.parts if self.parts.count(part) > 1), None):
+            raise ParameterError(f"date_format must have the {repeated} once, got {self.text!r}")
+        if "year" not in self.parts:
+            raise ParameterError(f"date_format must have a year, {_FORMAT_EXAMPLE}, got {self.text!r}")
+
+    def __str__(self) -> str:
+        return self.text
+
+    @property
+    def parts(self) -> list[str]:
+        """What a text in this format has, such as a year, in its order."""
+        return [_DIRECTIVES[directive][0] for directive in self._directives if directive in _DIRECTIVES]
+
+    @property
+    def _directives(self) -> list[str]:
+        return re.findall(r"%(.?)", self.text, flags=re.DOTALL)
+
+    @cached_property
+    def _pattern(self) -> re.Pattern[str]:
+        def written(found: re.Match[str]) -> str:
+            if found["directive"] in _DIRECTIVES:
+                return f"(?P<{found['directive']}>{_DIRECTIVES[found['directive']][1]})"
+            return r"\s+" if found["space"] else re.escape("%" if found["directive"] else found[0])
+
+        pieces = re.compile(r"%(?P<directive>.)|(?P<space>\s+)|.", re.DOTALL)
+        return re.compile(pieces.sub(written, self.text.strip(" ")), re.IGNORECASE | re.ASCII)
+
+    def read_minute(self, text: str) -> int | None:
+        """Return the minute of a text's time, counted from 1970 in UTC or local time; None if it has another format."""
+        trimmed = text.strip(" ")
+        found = self._pattern.match(trimmed)
+        if found is None or found.end() != len(trimmed):  # not fullmatch: strptime takes the first match, too
+            return None
+        part = found.groupdict()
+        try:
+            at = datetime(_year(part), _month(part), int(part.get("d") or 1), _hour(part), int(part.get("M") or 0))
+            at = at.replace(second=int(part.get("S") or 0))
+        except ValueError:  # the 30th of February, or a leap second
+            return None
+        return (at - _EPOCH - _ahead(part.get("z"))) // timedelta(minutes=1)
+
+
+def _year(part: dict[str, Any]) -> int:
+    if part.get("Y"):
+        return int(part["Y"])
+    year = int(part["y"])
+    return year + (1900 if year >= _PIVOT else 2000)
+
+
+def _month(part: dict[str, Any]) -> int:
+    if name := part.get("b") or part.get("B"):
+        return 1 + [month[:_SHORT] for month in _MONTHS].index(name.lower()[:_SHORT])
+    return int(part.get("m") or 1)
+
+
+def _hour(part: dict[str, Any]) -> int:
+    if not part.get("I"):
+        return int(part.get("H") or 0)
+    return int(part["I"]) % 12 + (12 if (part.get("p") or "").lower() == "pm" else 0)
+
+
+def _ahead(zone: str | None) -> timedelta:
+    if zone is None or zone == "Z":
+        return timedelta()
+    sign = -1 if zone[0] == "-" else 1
+    return sign * timedelta(hours=int(zone[1:3]), minutes=int(zone[-2:]))
+
 
 _YEAR = "(?:[0-9]{3}[1-9]|[0-9]{2}[1-9]0|[0-9][1-9]00|[1-9]000)"
 """The years 0001 to 9999; other years differ between calendars."""
@@ -35,7 +159,6 @@ MOMENT = f"{DATE}(?:[ T]{HOUR}{AFTER_HOURS}{AFTER_MINUTES}{ZONE})?"
 """The pattern works in the regular expressions of Python, RE2 and Java; invalid days of a month are refused later."""
 
 _MOMENT = re.compile(f" *{MOMENT} *")
-_PARTS = re.compile(r"(\d{4})-(\d\d)-(\d\d)(?:[ T](\d\d):(\d\d)[0-9:.]*(?:Z|([+-])(\d\d):?(\d\d)?)?)?", re.ASCII)
 
 
 def read_minute(text: str) -> int | None:
@@ -45,19 +168,11 @@ def read_minute(text: str) -> int | None:
     """
     if not _MOMENT.fullmatch(text):
         return None
-    found = _PARTS.fullmatch(text.strip(" "))
-    assert found is not None
-    year, month, day, hour, minute, sign, hours, minutes = found.groups()
     try:
-        midnight = datetime(int(year), int(month), int(day))
+        at = datetime.fromisoformat(text.strip(" "))
     except ValueError:  # the 30th of February
         return None
-    at = (midnight - _EPOCH) // timedelta(minutes=1) + int(hour or 0) * 60 + int(minute or 0)
-    behind = int(hours or 0) * 60 + int(minutes or 0)
-    return at + behind if sign == "-" else at - behind
-
-
-_EPOCH = datetime(1970, 1, 1)
+    return (at.replace(tzinfo=None) - _EPOCH - (at.utcoffset() or timedelta())) // timedelta(minutes=1)
 
 
 LENGTHS = ("hour", "day", "week", "month", "year")
@@ -72,13 +187,11 @@ _EXAMPLE = "such as 2026-01-01 or 2026-01-01 13:00"
 class Periods:
     """All hours, days, weeks, months or years from `start` to `stop`, the time before and the time after.
 
-    The first period is the one that contains `start`. The last one ends at `stop`, or is the first to end after it.
-    Each counts as a whole. Weeks follow ISO 8601: they begin on Mondays. The list is public and must be chosen without
-    looking at the data. Times with a time zone are counted in UTC, others as they are; so `start` and `stop` are in UTC
-    or have no zone.
+    The first period contains `start`; the last one ends at `stop`, or is the first to end after it. Weeks follow ISO
+    8601: they begin on Mondays. The list is public and must be chosen without looking at the data. Times with a time
+    zone are counted in UTC, others as they are; so `start` and `stop` are in UTC or have no zone.
 
-    `date_format` is the format of dates that are text, such as "%m/%d/%Y", if it is not the one of this module. Dates
-    in any other format are missing.
+    `date_format` is the format of dates that are text, such as "%m/%d/%Y"; dates in any other format are missing.
     """
 
     by: str
@@ -129,7 +242,7 @@ class Periods:
         return Domain.of([f"before {names[0]}", *names[:-1], f"{names[-1]} and later"], in_order=True)
 
     def interval(self, number: int) -> tuple[datetime | None, datetime | None]:
-        """The ends of a period, numbered from 0; it includes the earlier end. None if it is open."""
+        """The ends of a period, numbered from 0, with its earlier end; None if it is open."""
         if not 0 <= number <= len(self.edges):
             raise ParameterError(f"number must lie between 0 and {len(self.edges)}, got {number}")
         return self.edges[number - 1] if number else None, (self.edges[number] if number < len(self.edges) else None)
@@ -140,7 +253,7 @@ _NEEDED = {"year": ["year"], "month": ["year", "month"], "hour": ["year", "month
 
 
 def _date_format(by: str, given: str | DateFormat | None) -> DateFormat | None:
-    """The format of dates, which must say in which period a date lies."""
+    """The format must say in which period a date lies."""
     if given is None:
         return None
     found = given if isinstance(given, DateFormat) else DateFormat(given)
@@ -154,7 +267,6 @@ _HOURS = {"hour": 1, "day": 24, "week": 7 * 24, "month": 28 * 24, "year": 365 * 
 
 
 def _name(by: str, at: datetime) -> str:
-    """The ISO name of the period that begins at a time."""
     day = at.date().isoformat()
     if by == "hour":
         return f"{day} {at.hour:02}:00"
@@ -173,7 +285,6 @@ def _floor(by: str, at: datetime) -> datetime:
 
 
 def _after(by: str, begin: datetime) -> datetime:
-    """The beginning of the next period."""
     try:
         if by == "year":
             return begin.replace(year=begin.year + 1)
@@ -190,7 +301,7 @@ def plain_moment(at: datetime) -> str:
 
 
 def _moment(name: str, given: Any) -> datetime:
-    """Return a time in local time or UTC; refuse other zones, where periods would begin at other times."""
+    """Other zones than UTC are refused: periods would begin at other times."""
     found = given
     if isinstance(given, str):
         text = given.strip()
@@ -221,7 +332,7 @@ def _moment(name: str, given: Any) -> datetime:
 
 
 def _in_utc(at: datetime) -> str:
-    """A hint with a time of another zone in UTC; empty at the ends of the calendar."""
+    """A hint; empty at the ends of the calendar."""
     try:
         return f", {at.astimezone(UTC).replace(tzinfo=None).isoformat(' ', 'minutes')}"
     except OverflowError:

@@ -41,7 +41,7 @@ def shuffle(
 ) -> NDArray[np.generic]:
     """Concatenate the messages of all people and permute them uniformly at random, on all cores.
 
-    Takes one array with all messages, or a sequence of arrays, one per person; returns a new array.
+    Takes one array with all messages, or one array per person; returns a new array.
     """
     together, source = concatenate(messages), generator(rng)
     if together.size <= _DIRECT:
@@ -62,7 +62,7 @@ def concatenate(messages: ArrayLike | Sequence[ArrayLike]) -> NDArray[np.generic
 
 
 def _permuted(messages: NDArray[np.generic], rng: np.random.Generator) -> NDArray[np.generic]:
-    """Permute uniformly by numpy, which moves 64-bit integers about twice as fast as narrower ones."""
+    """Numpy moves 64-bit integers about twice as fast as narrower ones."""
     wide = messages.astype(np.int64 if messages.dtype.kind in "iu" else messages.dtype)
     rng.shuffle(wide)
     return wide.astype(messages.dtype, copy=False)
@@ -71,7 +71,7 @@ def _permuted(messages: NDArray[np.generic], rng: np.random.Generator) -> NDArra
 def _permuted_in_buckets(
     messages: NDArray[np.generic], rng: np.random.Generator, *, bucket_size: int
 ) -> NDArray[np.generic]:
-    """Permute uniformly through buckets. Every task has its own generator, keyed in a fixed order."""
+    """Every task has its own generator, keyed in a fixed order."""
     buckets = min(MOST_BUCKETS, 1 << (messages.size // bucket_size).bit_length())
     chunk = max(bucket_size, buckets * _FEWEST_PER_PIECE)
     chunks = [messages[start : start + chunk] for start in range(0, messages.size, chunk)]
@@ -108,7 +108,7 @@ Output = TypeVar("Output", covariant=True)
 class ShuffledProtocol(Protocol[Output]):
     """A randomizer R and an analyzer A that sees only the shuffled messages; A is `tally`, then `estimate`.
 
-    A local protocol has the same methods; its analyzer does not use the senders.
+    The analyzer of a local protocol does not use the senders.
     """
 
     def randomize(self, values: ArrayLike, *, rng: np.random.Generator | None = None) -> Any:

@@ -26,11 +26,11 @@ _BINS_PER_VALUE = 4
 class Tally(ShortRepr):
     """Counts per symbol. Symbols are bins (integers) or, in an implicit domain, the labels themselves.
 
-    `counts` has one number for each symbol or, if a bin has several kinds of messages (+j and -j), a row with one
-    number for each kind. `complete` says that symbols that are not listed occurred 0 times. It is False for a sample of
-    `sample_tally` without the empty bins, whose counts were not sampled. `messages` is the number of counted messages,
-    None if it is unknown; it is not the sum of the counts if a message counts for several symbols or for none. `drawn`
-    says that `sample_tally` sampled the counts for all people at once, so that no messages can be missing.
+    `counts` has one number for each symbol or, if a bin has several kinds of messages (+j and -j), a row with one for
+    each kind. `complete` says that symbols that are not listed occurred 0 times; those of a sample without empty bins
+    were not sampled. `messages` is the number of counted messages, None if it is unknown; it is not the sum of the
+    counts if a message counts for several symbols or for none. `drawn` says that `sample_tally` sampled the counts for
+    all people at once, so that no messages can be missing.
     """
 
     symbols: NDArray[Any]
@@ -152,7 +152,7 @@ class Tally(ShortRepr):
 
 
 def as_symbols(labels: list[Any]) -> NDArray[Any]:
-    """Labels as a flat array: integers if all are, otherwise Python objects."""
+    """Labels as a flat array: integers if all are, otherwise objects."""
     if labels and all(isinstance(label, int | np.integer) and not isinstance(label, bool) for label in labels):
         try:
             return np.array(labels, dtype=np.int64)
@@ -162,12 +162,12 @@ def as_symbols(labels: list[Any]) -> NDArray[Any]:
 
 
 def increasing(symbols: NDArray[Any]) -> bool:
-    """Whether the symbols are numbers in strictly increasing order, as in most tallies."""
+    """Whether the symbols are numbers in strictly increasing order."""
     return symbols.dtype.kind in "iu" and bool((symbols[1:] > symbols[:-1]).all())
 
 
 def sorted_order(symbols: NDArray[Any]) -> NDArray[np.int64] | slice:
-    """Sort the symbols by value, or by type and spelling, so that the order of the data is not revealed."""
+    """Sort the symbols by value, or by type and spelling: the order of the data is not revealed."""
     if increasing(symbols):
         return slice(None)
     if symbols.dtype != object:
@@ -179,7 +179,7 @@ def sorted_order(symbols: NDArray[Any]) -> NDArray[np.int64] | slice:
 
 
 def _distinct(one: NDArray[Any], other: NDArray[Any]) -> tuple[NDArray[Any], NDArray[np.int64]]:
-    """The distinct symbols of two arrays, and the position of each entry of both among them."""
+    """The distinct symbols of two arrays, and the place of each entry of both among them."""
     if one.dtype.kind == other.dtype.kind != "O":  # numpy would convert different types to other numbers or text
         return np.unique(np.concatenate([one, other]), return_inverse=True)
     places: dict[Any, int] = {}

@@ -2,13 +2,10 @@
 
 A text is normalised, then cut into the longest pieces of a public list, from its start. Its path has one symbol for
 each of L levels: its pieces, then END to the last level. A text that cannot be cut into at most L pieces, or is too
-long, has the path of (other); an empty one has the path of (none). On each level a person's value is the symbol of that
-level together with its parent, a hash of the symbols before it. Texts with the same prefix have the same values up to
-its last level, so the analyzer can search texts as the leaves of a tree.
-
-    parent of level 0       0
-    parent of level i       the first 48 bits of SHA-256(symbols 0 .. i - 1, two bytes each, most significant first)
-    value                   parent * (number of symbols) + symbol
+long, has the path of (other); an empty one that of (none). On each level a person's value is parent * (number of
+symbols) + symbol, where the parent is 0 on level 0, else the first 48 bits of SHA-256(symbols before, two bytes each,
+most significant first). Texts with the same prefix have the same values up to its last level, so the analyzer can
+search texts as the leaves of a tree.
 """
 
 from __future__ import annotations
@@ -49,8 +46,9 @@ WHITE_SPACE = "\t\n\v\f\r \x85\xa0\u1680\u2028\u2029\u202f\u205f\u3000" + "".joi
 
 
 _MOST_MARKS = 2 * LONGEST_TEXT
-"""The most combining marks in a row that are normalised: a text with more is too long in any case, and the time grows
-with the square of their number."""
+"""The most combining marks in a row that are normalised, since the time grows with the square of their number: a text
+with more is too long in any case.
+"""
 
 
 class Step(StrEnum):
@@ -121,7 +119,7 @@ class TextCode:
 
     @cached_property
     def listed(self) -> tuple[str, ...]:
-        """The pieces in the order of their symbols: shorter texts of an alphabet first, each length in its order."""
+        """The pieces in the order of their symbols: shorter texts of an alphabet first."""
         if self.pieces:
             return self.pieces
         lengths = range(1, self.width + 1)

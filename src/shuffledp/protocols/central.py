@@ -21,7 +21,7 @@ from shuffledp.accounting.curve import Guarantee, PrivacyCurve, moved_bins
 from shuffledp.accounting.search import first_safe_from, log_excess
 from shuffledp.accounting.threshold_curve import ThresholdCurve, loss_of_shifts
 from shuffledp.errors import DataError, ParameterError
-from shuffledp.estimators.counts import CuratedCounts, ThresholdedCounts
+from shuffledp.estimators.counts import ThresholdedCounts, UnbiasedCounts
 from shuffledp.histogram.estimate import Estimate
 from shuffledp.histogram.facts import NoiseFacts, NoiseKind, Trusted
 from shuffledp.histogram.inputs import Counts
@@ -92,9 +92,9 @@ class LaplaceHistogram(Curator):
         return moved_bins(self.noise, values=self.values_per_person)
 
     @cached_property
-    def estimator(self) -> CuratedCounts:
+    def estimator(self) -> UnbiasedCounts:
         """The noisy counts."""
-        return CuratedCounts(noise=self.noise, people=self.users, bins=self.bins)
+        return UnbiasedCounts(noise=self.noise, people=self.users, bins=self.bins, missing=False)
 
     def _counted(self, held: NDArray[np.int64]) -> NDArray[np.int64]:
         return Tally.of_bins(held, bins=self.bins).counts

@@ -2,7 +2,7 @@
 
 Every answer is a path in a public tree of prefixes (`TextCode`). A person sends one hashed value for each level of the
 tree (`HashedHistogram.for_levels`), in one report. The analyzer walks through the tree (`estimators/text_search.py`)
-with tests whose errors are known exactly (`estimators/text_tests.py`).
+with tests whose errors are known exactly (`estimators/text_search.py`).
 
 Exact are: the distributions of all counts, up to the quality of expanded seeds, and so every threshold and tail. Upper
 bounds are: sums of tails over tests and candidates, and before a release the expected number of candidates. Two
@@ -30,8 +30,7 @@ from numpy.typing import NDArray
 
 from shuffledp.errors import DataError, ParameterError
 from shuffledp.estimators.base import around_estimates
-from shuffledp.estimators.text_search import Found, LevelCounts, search
-from shuffledp.estimators.text_tests import ALONE, UNREPORTED, TextTests
+from shuffledp.estimators.text_search import ALONE, UNREPORTED, Found, LevelCounts, TextTests, search
 from shuffledp.formatting import ShortRepr
 from shuffledp.histogram.domain import Domain
 from shuffledp.histogram.estimate import Estimate

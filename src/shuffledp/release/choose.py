@@ -15,7 +15,7 @@ import numpy as np
 from shuffledp.data.bins import OTHER, Possible
 from shuffledp.data.people import People
 from shuffledp.errors import ParameterError, TooFewUsersError
-from shuffledp.estimators.hashed_values import MOST_VALUES
+from shuffledp.estimators.supports import MOST_VALUES
 from shuffledp.formatting import ShortRepr
 from shuffledp.histogram.domain import Domain
 from shuffledp.histogram.edges import Edges

@@ -17,7 +17,7 @@ from shuffledp.accounting.bounds import group_privacy
 from shuffledp.accounting.curve import Curve, Guarantee
 from shuffledp.data.people import EVERYTHING, LONGEST_VALUE
 from shuffledp.errors import LabelError, MissingExtraError, ParameterError
-from shuffledp.estimators.hashed_values import DecodedTally
+from shuffledp.estimators.supports import DecodedTally
 from shuffledp.formatting import ShortRepr, shown
 from shuffledp.histogram.estimate import Estimate, Row
 from shuffledp.ledger import Spent

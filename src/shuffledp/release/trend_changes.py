@@ -21,9 +21,8 @@ from numpy.typing import NDArray
 from shuffledp.estimators.base import AdditiveNoise
 from shuffledp.estimators.differences import ErrorDifference, difference_range
 from shuffledp.formatting import ShortRepr
-from shuffledp.histogram.distribution import Quantile
 from shuffledp.histogram.estimate import Estimate
-from shuffledp.histogram.ordered_estimate import OrderedEstimate
+from shuffledp.histogram.ordered_estimate import OrderedEstimate, Quantile
 from shuffledp.release.trend_rounds import Numbers, RoundEstimate, bins_at_risk
 
 

@@ -11,7 +11,7 @@ from scipy.stats import binom
 
 from shuffledp import Domain
 from shuffledp.errors import DataError, ParameterError
-from shuffledp.estimators.hashed_values import DecodedTally
+from shuffledp.estimators.supports import DecodedTally
 from shuffledp.histogram import hash_family
 from shuffledp.histogram.tally import Tally
 from shuffledp.protocols import HashedHistogram, Target

@@ -45,7 +45,7 @@ from shuffledp.collect.reasons import Reason
 from shuffledp.collect.store.tallies import from_bytes
 from shuffledp.collect.task import Task
 from shuffledp.collect.task.report import layer_of
-from shuffledp.data.spark_session import clear_errors, needs_spark, open_session
+from shuffledp.data.spark_files import clear_errors, needs_spark, open_session
 from shuffledp.errors import DataError
 from shuffledp.histogram.tally import Tally
 from shuffledp.progress import Progress

@@ -34,7 +34,7 @@ from shuffledp.collect.task.series import LONGEST_PERIOD, Series, common_fields
 from shuffledp.collect.task.servers import SECOND_VERSION, VERSION, Place, Servers
 from shuffledp.collect.task.task import BETA, Admission, Task
 from shuffledp.errors import ParameterError
-from shuffledp.estimators.hashed_values import MOST_VALUES
+from shuffledp.estimators.supports import MOST_VALUES
 from shuffledp.progress import Progress, quiet
 from shuffledp.protocols.catalogue import named
 from shuffledp.protocols.message_limit import LimitCost
@@ -256,8 +256,8 @@ def new_series(
     """Make a series of `rounds` rounds of `period` seconds, (epsilon, delta)-private for a person who answers all.
 
     `servers` has one entry for each round; `shufflers` and `analyzer` are instead the same in all rounds. Everything
-    else is as for `new_task`. One round has the delta of all divided by `rounds` (accounting/calibration.py says why) and
-    the largest epsilon whose composition is within the total.
+    else is as for `new_task`. One round has the delta of all divided by `rounds` (accounting/calibration.py says why)
+    and the largest epsilon whose composition is within the total.
     """
     rounds, epsilon, delta = rounds_of(rounds), target_epsilon(epsilon), target_delta(delta)
     period = whole("period", period)

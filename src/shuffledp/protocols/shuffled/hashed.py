@@ -28,7 +28,7 @@ from shuffledp.accounting.curve import Curve
 from shuffledp.accounting.rounding import SHARE_OF_A_RATE
 from shuffledp.accounting.support_curves import HashedCurve
 from shuffledp.errors import DataError, ParameterError
-from shuffledp.estimators.hashed_values import MOST_VALUES, DecodedTally, HashedValues
+from shuffledp.estimators.supports import MOST_VALUES, DecodedTally, HashedValues
 from shuffledp.formatting import counted, readable
 from shuffledp.histogram.domain import Domain
 from shuffledp.histogram.estimate import Estimate
