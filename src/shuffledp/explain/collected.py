@@ -11,8 +11,8 @@ from dataclasses import dataclass
 
 from shuffledp.collect.reasons import Reason
 from shuffledp.collect.task.lookup import LookedUp
+from shuffledp.explain.answers import STEPS
 from shuffledp.explain.protocols import protocol_title
-from shuffledp.explain.text_task import STEPS
 from shuffledp.formatting import confidence, counted, people_at_most, readable, share_at_most, shown
 from shuffledp.histogram.text_code import TextCode
 
