@@ -105,7 +105,7 @@ def _as_json(journal: Journal, found: History) -> dict[str, Any]:
 
 
 def _show(found: History) -> None:
-    from shuffledp.explain.budget import row, total_lines
+    from shuffledp.explain.ledger import row, total_lines
 
     first, *others = total_lines(found)
     print_title(first)

@@ -86,7 +86,7 @@ def send(
     from shuffledp.collect import Client
     from shuffledp.collect.crypto.keys import read_word
     from shuffledp.explain.answers import note_on
-    from shuffledp.explain.budget import use_line
+    from shuffledp.explain.ledger import use_line
     from shuffledp.explain.task import protection
 
     with failures_in_json(json, state="failed"):

@@ -11,7 +11,7 @@ from rich.text import Text
 from shuffledp.cli.output import new_table, print_json, print_paragraphs, print_sentence, print_title, print_whole
 from shuffledp.errors import ParameterError
 from shuffledp.explain.bars import people
-from shuffledp.explain.free_text import SIMULATION_EXPLAINED, text_simulation_headline, text_simulation_sentences
+from shuffledp.explain.plan import SIMULATION_EXPLAINED, text_simulation_headline, text_simulation_sentences
 from shuffledp.formatting import confidence, shown
 from shuffledp.jsonable import plain
 from shuffledp.progress import Progress

@@ -58,7 +58,8 @@ def trend(
     or compared.
     """
     from shuffledp.atomic_file import refuse_same
-    from shuffledp.explain.trend_page import check_writable, save
+    from shuffledp.explain.files import check_writable
+    from shuffledp.explain.trend_page import FORMATS, save
     from shuffledp.release.trend import Trend
 
     if json and csv:
@@ -68,7 +69,7 @@ def trend(
     for path in paths:
         refuse_same(path, releases, "an output")
     for path in paths:
-        check_writable(path)
+        check_writable(path, FORMATS)
     keep_existing(paths, force=force)
     found = Trend.of(releases, rounds=rounds, beta=beta)
     if since is not None:

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from shuffledp.errors import MissingExtraError
-from shuffledp.explain.contributions import cap_sentences
 from shuffledp.explain.html import render
+from shuffledp.explain.protocols import cap_sentences
 from shuffledp.formatting import confidence_level, counted, shown
 from shuffledp.histogram.cross_table import CrossTable, columns_of, cross_table
 from shuffledp.histogram.estimate import Estimate

@@ -1,4 +1,4 @@
-"""The report of a release: one HTML page without scripts, for phones, screens and paper.
+"""The report of a release: one HTML page without scripts, for phones, screens and paper; and a cell of a notebook.
 
 `context` prepares everything that the templates of `templates/parts/` show. The report includes all of them; the
 console includes some. Whatever people wrote is escaped there.
@@ -6,16 +6,14 @@ console includes some. Whatever people wrote is escaped there.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 from shuffledp.explain.bars import html_bars
-from shuffledp.explain.contributions import cap_sentences, more_than_cap_sentences
-from shuffledp.explain.distribution import distribution_section
+from shuffledp.explain.distribution import distribution_section, quantile_rows
 from shuffledp.explain.heat_map import can_be_mapped, heat_map
-from shuffledp.explain.html import render
-from shuffledp.explain.notebook import unseen
-from shuffledp.explain.privacy import Protection, one_in
-from shuffledp.explain.protocols import protocol_title
+from shuffledp.explain.html import render, stylesheet
+from shuffledp.explain.protocols import Protection, cap_sentences, more_than_cap_sentences, one_in, protocol_title
 from shuffledp.explain.release import (
     NEGATIVE,
     evaluation_sentence,
@@ -33,7 +31,7 @@ from shuffledp.explain.release import (
 )
 from shuffledp.explain.series import about_series, html_series, series_of
 from shuffledp.explain.svg import all_values, privacy_curve
-from shuffledp.formatting import at_most, confidence_level, counted, share_at_most, short_repr, shown
+from shuffledp.formatting import at_most, confidence, confidence_level, counted, share_at_most, short_repr, shown
 from shuffledp.histogram.estimate import MOST_BARS, Estimate, Row, values_among
 from shuffledp.histogram.labels import NotAValue, NoText
 from shuffledp.histogram.ordered_estimate import OrderedEstimate
@@ -281,3 +279,38 @@ def _code(release: Release, command: str | None) -> dict[str, str]:
         "Parameters": short_repr(release.protocol),
     }
     return {name: text for name, text in found.items() if text}
+
+
+def cell(
+    estimate: Estimate,
+    *,
+    limit: int,
+    column: str,
+    title: str,
+    summary: str,
+    cautions: Iterable[str] = (),
+    below: Iterable[str] = (),
+) -> Markup:
+    """Render an estimate: a part of a page with its own style, without scripts."""
+    series, pairs = series_of(estimate), can_be_mapped(estimate)
+    bars = estimate.rows_to_show(limit) if not series or len(estimate) <= MOST_BARS else []
+    styles = [stylesheet("bars.css"), *([stylesheet("heat_map.css")] if pairs else [])]
+    return render(
+        "notebook.html",
+        cautions=cautions,
+        title=title,
+        summary=summary,
+        styles=styles,
+        quantiles=quantile_rows(estimate) if isinstance(estimate, OrderedEstimate) else [],
+        confidence=confidence(estimate.beta),
+        heat_map=heat_map(estimate, column=column) if pairs else "",
+        series="" if series is None else html_series(series, column=column),
+        about_series="" if series is None else about_series(series, unreported_high=unseen(estimate)),
+        bars=html_bars(bars, column=column) if bars else "",
+        below=below,
+    )
+
+
+def unseen(estimate: Estimate) -> int | None:
+    """The most people with a value that is not shown; None if every value is shown."""
+    return estimate.simultaneous.unreported_high if not estimate.reports_all else None

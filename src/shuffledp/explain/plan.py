@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 
-from shuffledp.explain.contributions import cap_sentences, uncapped_in_trials
+from shuffledp.explain.protocols import cap_sentences, uncapped_in_trials
 from shuffledp.formatting import (
     at_most,
     confidence_level,
@@ -19,6 +19,7 @@ from shuffledp.formatting import (
     share_at_most,
 )
 from shuffledp.release.choose import is_smaller
+from shuffledp.release.free_text import TextSimulation
 from shuffledp.release.limits import USELESS_SHARE, Caution, cautions
 from shuffledp.release.plan import Plan
 from shuffledp.release.plan_rows import PlanRow, Problem, Reason
@@ -314,3 +315,46 @@ def simulation_text(found: Simulation | RangeSimulation) -> str:
     errors = ", ".join(f"{name} {error:,.1f}" for name, error in found.error_quantiles().items())
     quantiles = f"Quantiles of {simulation_errors(found)}: {errors}."
     return "\n".join([simulation_headline(found), quantiles, *simulation_sentences(found)])
+
+
+SIMULATION_EXPLAINED = {
+    "Simulation": "Every release makes all messages of the same texts with new noise from the seed, and searches them.",
+    "Detection limit": (
+        "The fewest people of a text that is shown with the stated probability. It holds for the longest texts. "
+        "Shorter ones are counted on several levels and are usually found from fewer people on."
+    ),
+    "Not private": "The result depends on the true texts without noise. Use it for data you own; do not publish it.",
+}
+"""The paragraphs that explain a simulation, by title."""
+
+
+def text_simulation_headline(found: TextSimulation) -> str:
+    """Return what was simulated, in one line."""
+    people = counted(found.people, "person", things="people")
+    return (
+        f"{counted(len(found.trials), 'simulated release')} of free text: {people}, "
+        f"{epsilon_delta(found.epsilon, found.delta)}"
+    )
+
+
+def text_simulation_sentences(found: TextSimulation) -> list[str]:
+    """Return recall, precision, cost and coverage, and that this is not private."""
+    trials = found.trials
+    limits = sorted(trial.detection_limit for trial in trials)
+    frequent, hits = sum(trial.frequent for trial in trials), sum(trial.found for trial in trials)
+    false = sum(trial.false_positives for trial in trials)
+    held = sum(trial.covered for trial in trials)
+    seconds = sum(trial.seconds for trial in trials) / len(trials)
+    return [
+        f"Detection limit: {people_at_most(limits[-1])}; a text with this many is shown with probability at least "
+        f"{confidence_level(found.beta)}. Planned: {people_at_most(found.planned_limit)}.",
+        f"Recall: {hits:,} of {frequent:,} texts at or above the limit were shown ({found.recall:.1%}), over all "
+        "releases.",
+        f"False positives: {false:,} of {sum(trial.reported for trial in trials):,} shown texts; each release has any "
+        f"with probability at most {share_at_most(found.risk)}.",
+        f"All intervals contained the truth in {held:,} of {counted(len(trials), 'release')}; the guarantee is a share "
+        f"of at least {confidence_level(found.beta)}.",
+        f"Cost: {found.messages:,.1f} messages and {found.bytes:,.0f} bytes per person before encryption, on "
+        f"{counted(found.levels, 'level')} of {counted(found.pieces, 'piece')}; search {seconds:,.1f} s.",
+        NOT_PRIVATE,
+    ]

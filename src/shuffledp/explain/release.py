@@ -8,12 +8,19 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from shuffledp.explain.bars import draw_bars, new_axes, text_bars
-from shuffledp.explain.contributions import cap_sentences, more_than_cap_sentences, uncapped_sentence
 from shuffledp.explain.ledger import spent_note
 from shuffledp.explain.plan import warning_sentence
 from shuffledp.explain.plan import why as reason_phrase
-from shuffledp.explain.privacy import one_in, several_rows
-from shuffledp.explain.protocols import about, protocol_title, within
+from shuffledp.explain.protocols import (
+    about,
+    cap_sentences,
+    more_than_cap_sentences,
+    one_in,
+    protocol_title,
+    several_rows,
+    uncapped_sentence,
+    within,
+)
 from shuffledp.explain.series import Series, draw_series, is_condensed, series_of, text_series
 from shuffledp.formatting import (
     at_most,
@@ -232,7 +239,7 @@ def notebook(release: Release) -> str:
 
 def html_table(estimate: Estimate, *, limit: int, column: str, title: str, cautions: Iterable[str] = ()) -> str:
     """The values as HTML with charts: a part of a page, without scripts."""
-    from shuffledp.explain.notebook import cell
+    from shuffledp.explain.page import cell
 
     below = _below(estimate, estimate.rows_to_show(limit))
     return cell(

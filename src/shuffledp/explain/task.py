@@ -23,7 +23,7 @@ from shuffledp.explain.answers import (
     what_leaves,
 )
 from shuffledp.explain.plan import messages, warnings
-from shuffledp.explain.privacy import Protection, several_rows
+from shuffledp.explain.protocols import Protection, several_rows
 from shuffledp.formatting import (
     counted,
     epsilon_delta,

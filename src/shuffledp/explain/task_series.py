@@ -9,7 +9,7 @@ from typing import Any
 from shuffledp.collect.task.series import Series, SeriesPromise
 from shuffledp.errors import BrokenPromiseError
 from shuffledp.explain import task as about_tasks
-from shuffledp.explain.privacy import Protection
+from shuffledp.explain.protocols import Protection
 from shuffledp.formatting import (
     epsilon_delta,
     moment,

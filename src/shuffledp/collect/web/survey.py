@@ -30,7 +30,7 @@ from shuffledp.collect.task.task import LONGEST_QUESTION
 from shuffledp.collect.web.assets import NO_STORE, Assets, page_response, policy, web_page
 from shuffledp.collect.web.languages import Catalogue, catalogue_for
 from shuffledp.explain.html import stylesheet
-from shuffledp.explain.privacy import Protection
+from shuffledp.explain.protocols import Protection
 from shuffledp.explain.task import promise_of
 from shuffledp.explain.task_series import promise_of as series_promise
 from shuffledp.formatting import epsilon_delta, share_at_most, short_exponent, shown

@@ -28,7 +28,7 @@ from shuffledp.collect.web import survey as routes
 from shuffledp.collect.web.languages import SHIPPED, catalogue_for
 from shuffledp.collect.web.survey import _connects, ask_page
 from shuffledp.errors import ParameterError, TaskError
-from shuffledp.explain.privacy import Protection, one_in, times
+from shuffledp.explain.protocols import Protection, one_in, times
 
 SOURCES = CLIENT / "survey"
 TASK = asked_task(9).task
