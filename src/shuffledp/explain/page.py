@@ -1,6 +1,6 @@
 """The report of a release: one HTML page without scripts, for phones, screens and paper; and a cell of a notebook.
 
-`context` prepares everything that the templates of `templates/parts/` show. The report includes all of them; the
+`context` prepares everything that the macros of `templates/macros.html` show. The report includes all of them; the
 console includes some. Whatever people wrote is escaped there.
 """
 
@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from shuffledp.explain.bars import html_bars
 from shuffledp.explain.distribution import distribution_section, quantile_rows
 from shuffledp.explain.heat_map import can_be_mapped, heat_map
-from shuffledp.explain.html import render, stylesheet
+from shuffledp.explain.html import environment, render, stylesheet
 from shuffledp.explain.protocols import Protection, cap_sentences, more_than_cap_sentences, one_in, protocol_title
 from shuffledp.explain.release import (
     NEGATIVE,
@@ -46,18 +46,15 @@ LONGEST_EDGES = 400
 MOST_ROWS = 200
 """Rows of the table; the files have all of them."""
 
-PARTS = ("cautions", "cards", "picture", "ranks", "guarantee", "meaning", "counting", "table", "made")
-"""The templates of a release, in `templates/parts/`."""
-
 
 def page(release: Release, *, command: str | None = None) -> str:
     """Render the report. `command` is the command line that makes such a release; None leaves it out."""
     return str(render("report.html", **context(release, command=command)))
 
 
-def part(name: str, release: Release) -> Markup:
-    """Render one part of the report; empty if it does not apply to this release."""
-    return render(f"parts/{name}.html", **context(release))
+def parts(release: Release) -> Any:
+    """Return the parts of a page about a release: functions without arguments that render them."""
+    return environment().get_template("macros.html").make_module(context(release))
 
 
 def context(release: Release, *, command: str | None = None) -> dict[str, Any]:

@@ -100,7 +100,7 @@ class SeriesTrends:
         trend = self.trend(series, [number for number, _, _ in state])
         if trend is None:
             return None
-        part = render("parts/trend.html", **context(trend))
+        part = render("trend.html", **context(trend))
         files = {"json": trend.to_json().encode(), "csv": trend.to_csv().encode(), "html": page(trend).encode()}
         return ShownTrend(len(trend.rounds), part, files)
 

@@ -20,7 +20,7 @@ from shuffledp.errors import ShuffledpError
 from shuffledp.explain.history import MOST_RELEASES, MOST_VALUES, Past, history
 from shuffledp.explain.html import render
 from shuffledp.explain.ledger import left
-from shuffledp.explain.page import context
+from shuffledp.explain.page import parts
 from shuffledp.histogram.intervals import Intervals
 from shuffledp.ledger import Ledger, LedgerEntry, Standing
 from shuffledp.release.release import Release
@@ -56,11 +56,9 @@ def _rendered(content: bytes) -> RenderedRelease | None:
     release = read(content)
     if release is None:
         return None
-    shown = context(release)
-    result, conditions = (
-        render(f"console/release_{part}.html", package=__package__, **shown) for part in ("result", "conditions")
-    )
-    return RenderedRelease(release.estimate.people, release.version, result, conditions)
+    part = parts(release)
+    result = part.result() + part.rank_chart() + part.value_table()
+    return RenderedRelease(release.estimate.people, release.version, result, part.protection() + part.meaning())
 
 
 def read(content: bytes) -> Release | None:

@@ -308,8 +308,8 @@ def test_a_release_is_rendered_once(tmp_path, monkeypatch, kept):
     release(settings.store, kept.task, 1, 2)
     drawn = []
     monkeypatch.setattr(caches, "RENDERED", BoundedCache(most_bytes=caches.MOST_BYTES, size=lambda _: 0))
-    usual = caches.context
-    monkeypatch.setattr(caches, "context", lambda release: drawn.append(release) or usual(release))
+    usual = caches.parts
+    monkeypatch.setattr(caches, "parts", lambda release: drawn.append(release) or usual(release))
 
     async def test(person):
         first = await person.get(f"/tasks/{kept.task.name}")
