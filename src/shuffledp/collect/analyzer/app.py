@@ -45,7 +45,7 @@ from shuffledp.collect.store.database import Fault, fault_of
 from shuffledp.collect.task import Series, Task
 from shuffledp.collect.task.asker import asker_fields
 from shuffledp.collect.web.console import Console
-from shuffledp.collect.web.frame import ErrorPages
+from shuffledp.collect.web.pages import ErrorPages
 from shuffledp.collect.web.sessions import SigningIn
 from shuffledp.collect.web.status import ShufflerHealth
 from shuffledp.formatting import readable

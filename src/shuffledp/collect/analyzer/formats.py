@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 
 from shuffledp.collect.server.cache import BoundedCache
 from shuffledp.collect.task import Series, Task
-from shuffledp.collect.web.assets import HEADERS, policy
+from shuffledp.collect.web.pages import HEADERS, policy
 from shuffledp.explain.files import ARROW, FORMATS, Format
 from shuffledp.explain.html import style_source
 from shuffledp.release.release import Release

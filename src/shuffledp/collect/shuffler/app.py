@@ -46,8 +46,7 @@ from shuffledp.collect.store import ReadyBatch, Standing
 from shuffledp.collect.store.database import Fault, fault_of
 from shuffledp.collect.task import Task
 from shuffledp.collect.web.administration import Administration
-from shuffledp.collect.web.assets import NO_STORE
-from shuffledp.collect.web.frame import HOME, MANAGE, ErrorPages
+from shuffledp.collect.web.pages import HOME, MANAGE, NO_STORE, ErrorPages
 from shuffledp.collect.web.sessions import SigningIn
 from shuffledp.errors import DataError
 

@@ -28,8 +28,7 @@ from starlette.routing import Route
 from shuffledp.collect.reasons import Refused
 from shuffledp.collect.server.auth import Accepted, WrongTokens
 from shuffledp.collect.server.http import body_of
-from shuffledp.collect.web.assets import HEADERS, NO_STORE, answer
-from shuffledp.collect.web.frame import HOME, MANAGE, Server, framed
+from shuffledp.collect.web.pages import HEADERS, HOME, MANAGE, NO_STORE, Server, answer, framed
 from shuffledp.explain.task import duration
 
 Handler = Callable[[Request], Awaitable[Response]]

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import gzip
 import hashlib
+import json
 import re
 import time
 from base64 import b64encode
@@ -17,6 +18,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 from urllib.parse import urlsplit, urlunsplit
 
+from markupsafe import Markup, escape
 from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
 from starlette.responses import PlainTextResponse, RedirectResponse, Response
@@ -27,8 +29,7 @@ from shuffledp.collect.server.cache import BoundedCache
 from shuffledp.collect.task import AnswerChoices, AnswerList, AnswerRange, AnswersElsewhere, Series, SeriesPromise, Task
 from shuffledp.collect.task.answers import kind_of
 from shuffledp.collect.task.task import LONGEST_QUESTION
-from shuffledp.collect.web.assets import NO_STORE, Assets, page_response, policy, web_page
-from shuffledp.collect.web.languages import Catalogue, catalogue_for
+from shuffledp.collect.web.pages import NO_STORE, Assets, page_response, policy, web_page
 from shuffledp.explain.html import stylesheet
 from shuffledp.explain.protocols import Protection
 from shuffledp.explain.task import promise_of
@@ -36,6 +37,12 @@ from shuffledp.explain.task_series import promise_of as series_promise
 from shuffledp.formatting import epsilon_delta, share_at_most, short_exponent, shown
 
 _STATIC = Path(__file__).parent / "static" / "survey"
+_CATALOGUES = Path(__file__).parent / "catalogues"
+
+_DEFAULT = "en"
+
+SHIPPED = tuple(sorted(path.stem for path in _CATALOGUES.glob("*.json")))
+"""The languages that have a catalogue, as BCP 47 tags."""
 
 MOST_BYTES = 2**24
 """Size of the cache of pages: several hundred of them."""
@@ -318,3 +325,43 @@ def _connects(task: Task) -> list[str]:
         addresses.append(task.answers.address)
     # a task that was read has hosts without characters that could end a policy
     return ["'self'", *("{0.scheme}://{0.netloc}".format(urlsplit(address)) for address in addresses)]
+
+
+class Catalogue:
+    """The texts of one language, and how it writes numbers: a JSON file in `catalogues/`.
+
+    A text may have placeholders such as {users}; a text that depends on a number is an object with the plural forms
+    `one` and `other`. Texts under `script` also go to the program.
+    """
+
+    def __init__(self, language: str) -> None:
+        content = json.loads((_CATALOGUES / f"{language}.json").read_text(encoding="utf-8"))
+        self.language = language
+        self.script: Mapping[str, Any] = content["script"]
+        self._texts: Mapping[str, Any] = {**self.script, **content["page"]}
+        self._digits = str.maketrans({".": content["decimal"], ",": content["group"]})
+
+    def text(self, key: str, *parts: str, **values: Any) -> Markup:
+        """Return a text with its placeholders filled in; values that are no markup are escaped."""
+        found = self._texts[key]
+        for part in parts:
+            found = found[part]
+        return escape(found).format(**values)
+
+    def plural(self, key: str, *parts: str, number: int) -> Markup:
+        """Return the form of a text for a number; the shipped languages have a singular form for one only."""
+        return self.text(key, *parts, "one" if number == 1 else "other", number=self.number(number))
+
+    def number(self, number: int | str) -> str:
+        """Write a number, or one that was formatted in English, such as 2.72 or 2,981, in this language."""
+        return (number if isinstance(number, str) else f"{number:,}").translate(self._digits)
+
+
+@cache
+def catalogue_for(language: str | None) -> Catalogue:
+    """Return the catalogue for the language of a task, such as "de" or "de-AT"; English if there is none.
+
+    A page never depends on the language of its visitor, so that it is the same for everybody.
+    """
+    first = (language or _DEFAULT).lower().split("-")[0]
+    return Catalogue(first if first in SHIPPED else _DEFAULT)

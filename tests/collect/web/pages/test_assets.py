@@ -5,7 +5,7 @@ import httpx
 import pytest
 from starlette.applications import Starlette
 
-from shuffledp.collect.web.assets import Assets
+from shuffledp.collect.web.pages import Assets
 
 
 class Asking:
