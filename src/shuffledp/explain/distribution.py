@@ -1,15 +1,13 @@
-"""Pictures of a distribution function with its confidence band, for the report and for files, and quantiles."""
+"""A distribution function with its confidence band as a chart of the report, and quantiles."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import datetime
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from shuffledp.explain.figures import check_figure, in_our_style, new_figure, save_figure
 from shuffledp.explain.html import render
 from shuffledp.explain.release import UNDETERMINED, is_determined
 from shuffledp.explain.svg import Axis, Chart
@@ -31,8 +29,6 @@ _LONGEST_MARK = 12
 
 _THIN = 0.01
 """Share of the people: a narrower band is about as wide as the line."""
-
-_LINE, _BAND = "#2f6db3", "#5b8dc9"
 
 
 class Points(NamedTuple):
@@ -145,33 +141,3 @@ def distribution_section(estimate: OrderedEstimate, *, column: str) -> Markup:
         edges=estimate.edges is not None,
         some_without=estimate.some_without,
     )
-
-
-def plot_distribution(estimate: OrderedEstimate, ax: Any = None, *, column: str = "value") -> Any:
-    """Draw the line and its band on matplotlib axes; return the axes."""
-    if ax is None:
-        ax = new_figure(8, 4.5).subplots()
-    points, where = points_of(estimate), "below" if estimate.edges is not None else "up to"
-    dates = estimate.edges is not None and isinstance(estimate.edges[0], datetime)
-    places: list[Any] = [datetime.fromtimestamp(place) for place in points.places] if dates else points.places
-    ax.fill_between(places, points.low, points.high, color=_BAND, alpha=0.4, linewidth=0)
-    ax.plot(places, points.shares, color=_LINE, linewidth=2)
-    marks = axis_marks(estimate, points)
-    if marks is not None and not dates:
-        ax.set_xticks([place for place, _ in marks], [text for _, text in marks])
-    ax.set_ylim(0, 1)
-    ax.set_yticks([0, 0.25, 0.5, 0.75, 1], ["0%", "25%", "50%", "75%", "100%"])
-    ax.set_xlabel(shown(column), parse_math=False)
-    ax.set_ylabel(f"people {where} each value")
-    ax.grid(alpha=0.25)
-    return ax
-
-
-def draw_distribution(estimate: OrderedEstimate, path: Path, *, column: str = "value") -> None:
-    """Save the figure as SVG, PNG or PDF, by the ending of the path."""
-    check_figure(path)
-    with in_our_style():
-        figure = new_figure(8, 4.5)
-        axes = plot_distribution(estimate, figure.subplots(), column=column)
-        axes.set_title(f"{estimate.people:,} people, band with probability {confidence_level(estimate.beta)}")
-        save_figure(figure, path)
