@@ -5,7 +5,7 @@ import re
 import numpy as np
 import pytest
 
-from shuffledp.explain.distribution import (
+from shuffledp.explain.charts import (
     distribution_chart,
     points_of,
     quantile_rows,

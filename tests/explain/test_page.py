@@ -10,10 +10,10 @@ import pytest
 
 from shuffledp import private_histogram
 from shuffledp.cli.release_output import command_of
+from shuffledp.explain.charts import all_values
 from shuffledp.explain.html import environment
 from shuffledp.explain.page import bars_title, call, page
 from shuffledp.explain.protocols import protocol_title
-from shuffledp.explain.svg import all_values
 from tests.explain.cases import CASES, GUARANTEE
 from tests.oracles.html_pages import read_page
 

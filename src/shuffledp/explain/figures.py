@@ -52,12 +52,29 @@ def check_figure(path: Path) -> None:
 
 
 def new_figure(width: float, height: float) -> Any:
-    """Return an empty figure; its size is in inches."""
+    """Return an empty figure in `in_our_style`; its size is in inches."""
+    from matplotlib.figure import Figure
+
+    return Figure(figsize=(width, height), layout="constrained")
+
+
+def new_axes(height: float) -> Any:
+    """Return axes of a new figure of this height in inches, which a notebook shows."""
     try:
-        from matplotlib.figure import Figure
+        from matplotlib import pyplot
     except ImportError:
         raise MissingExtraError("matplotlib", extra="plot") from None
-    return Figure(figsize=(width, height), layout="constrained")
+    return pyplot.subplots(figsize=(8, height), layout="constrained")[1]
+
+
+def plain(axes: Any, *, grid: str) -> None:
+    """Show labels as they are, and only the lines that help: a grid of the axis of people, and few edges."""
+    for text in (*axes.get_xticklabels(), *axes.get_yticklabels()):
+        text.set_parse_math(False)  # a label such as $5 is not a formula
+    axes.minorticks_off()
+    axes.spines[["top", "right"]].set_visible(False)
+    axes.grid(axis=grid, alpha=0.25)
+    axes.set_axisbelow(True)
 
 
 def save_figure(figure: Any, path: Path) -> None:

@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 from shuffledp.explain.bars import html_bars
-from shuffledp.explain.distribution import distribution_section, quantile_rows
+from shuffledp.explain.charts import all_values, distribution_section, privacy_curve, quantile_rows
 from shuffledp.explain.heat_map import can_be_mapped, heat_map
 from shuffledp.explain.html import environment, render, stylesheet
 from shuffledp.explain.protocols import Protection, cap_sentences, more_than_cap_sentences, one_in, protocol_title
@@ -30,7 +30,6 @@ from shuffledp.explain.release import (
     warning_sentences,
 )
 from shuffledp.explain.series import about_series, html_series, series_of
-from shuffledp.explain.svg import all_values, privacy_curve
 from shuffledp.formatting import at_most, confidence, confidence_level, counted, share_at_most, short_repr, shown
 from shuffledp.histogram.estimate import MOST_BARS, Estimate, Row, values_among
 from shuffledp.histogram.labels import NotAValue, NoText

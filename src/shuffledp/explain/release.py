@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from shuffledp.explain.bars import draw_bars, new_axes, text_bars
+from shuffledp.explain.bars import draw_bars, text_bars
 from shuffledp.explain.ledger import spent_note
 from shuffledp.explain.plan import warning_sentence
 from shuffledp.explain.plan import why as reason_phrase
@@ -227,7 +227,7 @@ def plot(estimate: Estimate, axes: Any, *, limit: int | None, log: bool) -> Any:
     series = Series.of(rows, log=log) if estimate.in_order else None
     if series is not None:
         return draw_series(series, axes)
-    return draw_bars(new_axes(len(rows)) if axes is None else axes, rows, log=log)
+    return draw_bars(axes, rows, log=log)
 
 
 def notebook(release: Release) -> str:

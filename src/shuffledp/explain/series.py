@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from shuffledp.errors import MissingExtraError
 from shuffledp.explain.bars import BAR_COLOUR, INTERVAL_COLOUR, PERCENT_PER_DIGIT, Bar, Scale
+from shuffledp.explain.figures import new_axes, plain
 from shuffledp.explain.html import render
 from shuffledp.formatting import counted, shown
 from shuffledp.histogram.order import is_last, regular_places
@@ -218,7 +218,7 @@ def text_series(series: Series, *, blocks: str = _BLOCKS) -> str:
 
 def draw_series(series: Series, axes: Any = None) -> Any:
     """Draw the chart on matplotlib axes; return the axes."""
-    axes = _new_axes() if axes is None else axes
+    axes = new_axes(4) if axes is None else axes
     scale = series.scale
     places = np.array([column.place for column in series.columns], dtype=float)
     counts, low, high = (
@@ -235,23 +235,10 @@ def draw_series(series: Series, axes: Any = None) -> Any:
     axes.set_ylim(scale.low, scale.high * (2 if scale.logarithmic else 1.05))
     axes.set_xlim(-0.6, series.places - 0.4)
     axes.set_xticks([mark.place for mark in series.marks], [mark.text for mark in series.marks])
-    for text in axes.get_xticklabels():
-        text.set_parse_math(False)  # a label such as $5 is not a formula
     axes.set_yticks(scale.marks, [f"{mark:,.10g}" for mark in scale.marks])
-    axes.minorticks_off()
     axes.set_ylabel(scale.name)
-    axes.spines[["top", "right"]].set_visible(False)
-    axes.grid(axis="y", alpha=0.25)
-    axes.set_axisbelow(True)
+    plain(axes, grid="y")
     return axes
-
-
-def _new_axes() -> Any:
-    try:
-        from matplotlib import pyplot
-    except ImportError:
-        raise MissingExtraError("matplotlib", extra="plot") from None
-    return pyplot.subplots(figsize=(8, 4), layout="constrained")[1]
 
 
 def is_condensed(rows: Sequence[Bar], estimate: Estimate) -> bool:

@@ -15,9 +15,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from shuffledp import __version__
+from shuffledp.explain.charts import Axis
 from shuffledp.explain.files import write
 from shuffledp.explain.html import render
-from shuffledp.explain.svg import Axis
 from shuffledp.explain.trend import (
     cautions,
     change,
