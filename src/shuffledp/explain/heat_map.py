@@ -72,7 +72,7 @@ def caption(estimate: Estimate, table: CrossTable) -> str:
     """Return what a reader of the table must know."""
     text = "Each cell is the estimated number of people with that pair. A stronger colour means more people."
     if np.isnan(table.counts).any():
-        most = counted(estimate.simultaneous.unreported_high, "person", things="people")
+        most = counted(estimate.simultaneous.unreported_high, "person")
         have = "have it" if estimate.cap is None else "are counted with it"
         text += f" A pair with a dash is not shown: at most {most} {have}."
     if estimate.padding_bins:
@@ -82,7 +82,7 @@ def caption(estimate: Estimate, table: CrossTable) -> str:
         f"intervals, of cells and of totals, hold at once with probability {confidence_level(estimate.beta)}."
     )
     text += "".join(f" {sentence}" for sentence in cap_sentences(estimate.cap))
-    everybody = counted(estimate.people, "person", things="people")
+    everybody = counted(estimate.people, "person")
     text += f" {everybody} took part."
     rows, columns = (len({*names}) for names in (table.rows, table.columns))
     if rows == MOST_ROWS or columns == MOST_COLUMNS:

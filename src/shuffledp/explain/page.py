@@ -180,11 +180,10 @@ def _in_python(domain: Any) -> str:
 
 
 def _not_shown(release: Release) -> str:
-    """What is known of a value that is not shown."""
     estimate, what = release.estimate, noun(release.estimate)
     if estimate.reports_all:
         return "Every possible value is shown with noise, also values that nobody holds."
-    most = counted(release.estimate.simultaneous.unreported_high, "person", things="people")
+    most = counted(release.estimate.simultaneous.unreported_high, "person")
     number = estimate.values_shown
     other = (
         f"A {what} that is not among the {number:,}"
@@ -225,7 +224,6 @@ def _guarantee(release: Release) -> dict[str, Any] | None:
 
 
 def _table(release: Release) -> dict[str, Any] | None:
-    """The rows of the table; None if no value is shown."""
     estimate = release.estimate
     if not len(estimate):
         return None

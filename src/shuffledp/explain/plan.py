@@ -69,7 +69,7 @@ def warning_sentence(caution: Caution, *, users: int, delta: float, error: float
         return "most people have no date that can be read: give the format of the dates, such as %m/%d/%Y"
     if caution is Caution.MOSTLY_NO_NUMBER:
         return "most people have no number that can be read: check how numbers are written, such as 1234.5"
-    people = counted(users, "person", things="people")
+    people = counted(users, "person")
     return f"an error of up to {at_most(error)} of {people} says little: use more people"
 
 
@@ -81,7 +81,7 @@ def warnings(*, users: int, delta: float, error: float = 0.0) -> Iterator[str]:
 
 def headline(plan: Plan) -> str:
     """Return the question of a plan in one line."""
-    people = counted(plan.users, "person", things="people")
+    people = counted(plan.users, "person")
     if plan.values_per_person > 1:
         people += f" with up to {plan.values_per_person} values each"
     possible = counted(plan.bins, "possible value") if plan.listed else "any value"
@@ -221,7 +221,7 @@ def unresolved(row: PlanRow, plan: Plan) -> bool:
 
 def range_problem(row: RangeRow) -> str:
     """Return why ranges cannot be counted in this way, as the end of a sentence; empty if they can."""
-    return "" if row.needed_users is None else f"needs at least {counted(row.needed_users, 'person', things='people')}"
+    return "" if row.needed_users is None else f"needs at least {counted(row.needed_users, 'person')}"
 
 
 def range_recommendation(advice: RangeAdvice, rows: list[RangeRow], *, held: bool = False) -> list[str]:
@@ -270,7 +270,7 @@ _MOST_BITS = 64
 def simulation_headline(found: Simulation | RangeSimulation) -> str:
     """Return what was simulated, in one line."""
     trials = len(found.trials) if isinstance(found, Simulation) else len(found.largest_errors)
-    people = counted(found.people, "person", things="people")
+    people = counted(found.people, "person")
     simulated = counted(trials, "simulated release")
     return f"{simulated}: {found.title}, {people}, {epsilon_delta(found.epsilon, found.delta)}"
 
@@ -330,7 +330,7 @@ SIMULATION_EXPLAINED = {
 
 def text_simulation_headline(found: TextSimulation) -> str:
     """Return what was simulated, in one line."""
-    people = counted(found.people, "person", things="people")
+    people = counted(found.people, "person")
     return (
         f"{counted(len(found.trials), 'simulated release')} of free text: {people}, "
         f"{epsilon_delta(found.epsilon, found.delta)}"

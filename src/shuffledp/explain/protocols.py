@@ -138,7 +138,7 @@ def trust_sentence(facts: ProtocolFacts) -> str:
             "The party that holds the data, which saw every value and sampled the noise. The guarantee holds against "
             "everyone who sees only the published result."
         )
-    people = counted(facts.users, "person", things="people") + (" of every batch" if facts.batches > 1 else "")
+    people = counted(facts.users, "person") + (" of every batch" if facts.batches > 1 else "")
     honest = facts.honest_users
     who = f"all {people}" if honest in (None, facts.users) else f"at least {honest:,} of the {people}"
     return (
@@ -281,7 +281,7 @@ def more_than_cap_sentences(estimate: Estimate) -> list[str]:
     have = f"have more than {counted(cap.values, 'value')}; their further values are not counted."
     if more.label in estimate:
         return [f"About {round(more.count):,} people ({more.low:,} to {more.high:,}) {have}"]
-    return [f"At most {counted(more.high, 'person', things='people')} {have}"]
+    return [f"At most {counted(more.high, 'person')} {have}"]
 
 
 def uncapped_sentence(found: UncappedErrors) -> str:

@@ -151,7 +151,7 @@ def about_series(series: Series, *, unreported_high: int | None) -> str:
     if series.averaged > 1:
         text += f" Each column is the average of up to {counted(series.averaged, 'neighbouring value')}."
     if series.gaps and unreported_high is not None:
-        text += f" A gap is a value that is not shown: at most {counted(unreported_high, 'person', things='people')}."
+        text += f" A gap is a value that is not shown: at most {counted(unreported_high, 'person')}."
     return text
 
 

@@ -291,12 +291,18 @@ def _times(task: Task, now: datetime) -> str:
     return f"{moment(task.opens)} to {moment(task.closes)} ({state})"
 
 
+_UNITS = {"week": 7 * 86_400, "day": 86_400, "hour": 3600, "minute": 60, "second": 1}
+
+
+def in_units(seconds: int, *, weeks: bool = False) -> tuple[int, str]:
+    """Return a length of time as a number of its largest whole unit, which may be weeks."""
+    units = _UNITS.items() if weeks else list(_UNITS.items())[1:]
+    return next((seconds // length, unit) for unit, length in units if seconds % length == 0)
+
+
 def duration(seconds: int) -> str:
     """Return a length of time in its largest whole unit."""
-    for unit, length in (("day", 86_400), ("hour", 3600), ("minute", 60)):
-        if seconds % length == 0:
-            return counted(seconds // length, unit)
-    return counted(seconds, "second")
+    return counted(*in_units(seconds))
 
 
 def clock_note(seconds: int) -> str:

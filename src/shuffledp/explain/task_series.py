@@ -17,18 +17,14 @@ from shuffledp.formatting import (
     share_at_most,
 )
 
-_UNITS = {"week": 7 * 86_400, "day": 86_400, "hour": 3600, "minute": 60, "second": 1}
-
 SHOWN_ROUNDS = 8
 """Rows of the table of rounds: the first ones, the open one and the last one."""
 
 
 def how_often(period: int) -> str:
     """Return how often a series asks: once a week, or every 3 days."""
-    unit, length = next((unit, length) for unit, length in _UNITS.items() if period % length == 0)
-    if period == length:
-        return f"once {'an' if unit == 'hour' else 'a'} {unit}"
-    return f"every {period // length:,} {unit}s"
+    number, unit = about_tasks.in_units(period, weeks=True)
+    return f"every {number:,} {unit}s" if number > 1 else f"once {'an' if unit == 'hour' else 'a'} {unit}"
 
 
 def promise_of(series: Series) -> tuple[SeriesPromise | None, str | None]:

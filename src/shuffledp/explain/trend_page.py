@@ -287,7 +287,6 @@ def _shape(line: _Line, at: int, x: _Scale, y: _Scale) -> dict[str, Any]:
 
 
 def _parts(points: Sequence[_Point | None]) -> list[list[_Point]]:
-    """Runs of neighbouring points."""
     found: list[list[_Point]] = [[]]
     for point in points:
         if point is None:

@@ -248,7 +248,6 @@ class Histories:
 
 
 def _only(release: Release, labels: list[Any]) -> Release:
-    """A release with some of its values."""
     estimate = release.estimate
     at = [place for place, label in enumerate(estimate) if label in labels]
 

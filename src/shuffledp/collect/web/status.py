@@ -214,8 +214,6 @@ class ShufflerMonitor:
 
 
 class _Monitored:
-    """One shuffler."""
-
     def __init__(
         self, task: Task, position: int, address: str, client: httpx.Client, now: Callable[[], datetime]
     ) -> None:

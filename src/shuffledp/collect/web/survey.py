@@ -32,7 +32,7 @@ from shuffledp.collect.task.task import LONGEST_QUESTION
 from shuffledp.collect.web.pages import NO_STORE, Assets, page_response, policy, web_page
 from shuffledp.explain.html import stylesheet
 from shuffledp.explain.protocols import Protection
-from shuffledp.explain.task import promise_of
+from shuffledp.explain.task import in_units, promise_of
 from shuffledp.explain.task_series import promise_of as series_promise
 from shuffledp.formatting import epsilon_delta, share_at_most, short_exponent, shown
 
@@ -63,8 +63,6 @@ _PARTS = {
 }
 """The parts of the program that only some tasks need, as `survey/parts.js` of the client loads them: by the kind of the
 answers, by the protocol, and of rounds."""
-
-_UNITS = {"week": 7 * 86_400, "day": 86_400, "hour": 3600, "minute": 60, "second": 1}
 
 
 def routes(
@@ -147,8 +145,6 @@ class _Pages:
 
 
 class _Rendered(NamedTuple):
-    """A page, also compressed."""
-
     html: bytes
     packed: bytes
 
@@ -302,15 +298,15 @@ def _contact_link(contact: str) -> str:
 
 
 def _often(words: Catalogue, period: int) -> str:
-    unit, length = next((unit, length) for unit, length in _UNITS.items() if period % length == 0)
-    if period == length:
+    number, unit = in_units(period, weeks=True)
+    if number == 1:
         return words.text("often_once", unit)
-    return words.text("often_every", unit, number=words.number(period // length))
+    return words.text("often_every", unit, number=words.number(number))
 
 
 def _steps(words: Catalogue, seconds: int) -> str:
-    unit, length = next((unit, length) for unit, length in _UNITS.items() if unit != "week" and seconds % length == 0)
-    return words.plural("steps", unit, number=seconds // length)
+    number, unit = in_units(seconds)
+    return words.plural("steps", unit, number=number)
 
 
 def _own_address(task: Task) -> str:
