@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import gzip
 import hashlib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from http import HTTPStatus
@@ -36,14 +36,15 @@ class Assets:
     files: Mapping[str, tuple[str, bytes]]
 
     @classmethod
-    def of(cls, folders: Mapping[str, Path]) -> Assets:
-        """Return all scripts, styles, drawings and texts in these folders, each under its prefix such as /console."""
-        return cls({path: content for prefix, folder in folders.items() for path, content in _read(prefix, folder)})
-
-    @classmethod
-    def with_style(cls, prefix: str, folder: Path) -> Assets:
-        """Return what pages load: their own files under a prefix, and the common style sheet."""
-        return cls({**cls.of({prefix: folder}).files, f"{prefix}/look.css": (_TYPES[".css"], style().encode())})
+    def of(cls, prefix: str, folder: Path) -> Assets:
+        """Return all scripts, styles, drawings and texts in a folder, under a prefix such as /console."""
+        paths = [path for path in sorted(folder.rglob("*")) if path.suffix in _TYPES]
+        return cls(
+            {
+                f"{prefix}/{path.relative_to(folder).as_posix()}": (_TYPES[path.suffix], path.read_bytes())
+                for path in paths
+            }
+        )
 
     def routes(self) -> list[Route]:
         """Return a route for each file."""
@@ -65,12 +66,6 @@ class Assets:
 def _packed(content: bytes) -> bytes:
     """About a third of the length. These files are public, so their compressed length reveals nothing."""
     return gzip.compress(content, mtime=0)
-
-
-def _read(prefix: str, folder: Path) -> Iterator[tuple[str, tuple[str, bytes]]]:
-    for path in sorted(folder.rglob("*")):
-        if path.suffix in _TYPES:
-            yield f"{prefix}/{path.relative_to(folder).as_posix()}", (_TYPES[path.suffix], path.read_bytes())
 
 
 HEADERS = {
@@ -156,8 +151,9 @@ def framed(template: str, *, server: Server, here: str = "", signed_in: bool = F
 
 
 def frame_files() -> list[Route]:
-    """Return the routes of the files that every page in the frame loads."""
-    return Assets.with_style("/console", _STATIC).routes()
+    """Return the routes of the files that every page in the frame loads: its own, and the common style sheet."""
+    own = Assets.of("/console", _STATIC).files
+    return Assets({**own, "/console/look.css": (_TYPES[".css"], style().encode())}).routes()
 
 
 @dataclass(frozen=True)

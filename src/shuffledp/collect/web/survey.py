@@ -13,6 +13,7 @@ import re
 import time
 from base64 import b64encode
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import cache, partial
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -87,56 +88,55 @@ def routes(
     ]
 
 
+@dataclass(frozen=True)
 class _Pages:
-    def __init__(
-        self,
-        tasks: Callable[[], Mapping[str, Task]],
-        series: Callable[[], Mapping[str, Series]],
-        clock: Callable[[], float],
-        is_closed: Callable[[Task], bool],
-    ) -> None:
-        self._tasks, self._series, self._clock, self._is_closed = tasks, series, clock, is_closed
-        # cached, because computing the guarantee can take seconds
-        self._cache: BoundedCache[_Rendered] = BoundedCache(most_bytes=MOST_BYTES, size=_Rendered.size)
+    tasks: Callable[[], Mapping[str, Task]]
+    series: Callable[[], Mapping[str, Series]]
+    clock: Callable[[], float]
+    is_closed: Callable[[Task], bool]
+    # computing the guarantee can take seconds
+    cache: BoundedCache[_Rendered] = field(
+        init=False, default_factory=lambda: BoundedCache(most_bytes=MOST_BYTES, size=_Rendered.size)
+    )
 
     async def show_tasks(self, request: Request) -> Response:
         """Show the list of questions, or redirect to the only one."""
         listed = self._listed()
         if len(listed) == 1:
             return RedirectResponse(f"/ask/{listed[0].name}", 307, NO_STORE)
-        html = task_list(listed, closed=[task.name for task in listed if self._is_closed(task)])
+        html = task_list(listed, closed=[task.name for task in listed if self.is_closed(task)])
         return page_response(html, security=policy(scripts=False, forms=False))
 
     async def show_series(self, request: Request) -> Response:
         """Redirect to the round of a series that is open now, or to the nearest one."""
-        series = self._series().get(request.path_params["name"])
+        series = self.series().get(request.path_params["name"])
         if series is None:
             return _not_asked()
         return RedirectResponse(f"/ask/{self._now(series).name}", 307, NO_STORE)
 
     async def show_time(self, request: Request) -> Response:
         """Show the time of this server, in whole seconds since 1970: the clock of a visitor's device may be wrong."""
-        return PlainTextResponse(str(int(self._clock())), headers=NO_STORE)
+        return PlainTextResponse(str(int(self.clock())), headers=NO_STORE)
 
     def _listed(self) -> list[Task]:
         """The tasks that a visitor chooses from: of every series one round."""
-        found, known = dict[str, Task](), self._series()
-        for task in self._tasks().values():
+        found, known = dict[str, Task](), self.series()
+        for task in self.tasks().values():
             series = None if task.series is None else known.get(task.series.id)
             found.setdefault(*((task.name, task) if series is None else (series.name, self._now(series))))
         return list(found.values())
 
     def _now(self, series: Series) -> Task:
-        return series.task(series.nearest_round(self._clock()))
+        return series.task(series.nearest_round(self.clock()))
 
     async def show_task(self, request: Request) -> Response:
         """Show the page of a task."""
-        task = self._tasks().get(request.path_params["name"])
+        task = self.tasks().get(request.path_params["name"])
         if task is None:
             return _not_asked()
-        series = None if task.series is None else self._series().get(task.series.id)
+        series = None if task.series is None else self.series().get(task.series.id)
         asked = (task,) if series is None else (task, series)
-        page = await run_in_threadpool(self._cache.get, task.name, lambda: _Rendered.of(ask_page(*asked)))
+        page = await run_in_threadpool(self.cache.get, task.name, lambda: _Rendered.of(ask_page(*asked)))
         # the page is the same for everybody, so its compressed length reveals nothing
         packed = "gzip" in request.headers.get("accept-encoding", "")
         headers = {"vary": "accept-encoding", **({"content-encoding": "gzip"} if packed else {})}
@@ -159,7 +159,7 @@ class _Rendered(NamedTuple):
 @cache
 def _assets() -> Assets:
     """The style, the drawing and the program of the page. Its style sheet begins with the one of all pages."""
-    own = Assets.of({"/page": _STATIC}).files
+    own = Assets.of("/page", _STATIC).files
     kind, style = own["/page/survey.css"]
     common = re.sub(r"/\*.*?\*/\s*", "", str(stylesheet("style.css")), flags=re.DOTALL)
     return Assets({**own, "/page/survey.css": (kind, common.encode() + style)})
