@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import io
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -35,27 +36,11 @@ _STYLE: Any = {
 }
 
 
-def in_our_style() -> Any:
-    """Return the context in which figures are drawn: `with in_our_style():`."""
-    try:
-        from matplotlib import rc_context
-    except ImportError:
-        raise MissingExtraError("matplotlib", extra="plot") from None
-    return rc_context(_STYLE)
-
-
 def check_figure(path: Path) -> None:
     """Refuse a path that a figure cannot be saved to, before any work is done."""
     if path.suffix not in _ENDINGS:
         raise ParameterError(f"a figure must end in .svg, .png or .pdf, got {path.name!r}")
     check_folder(path)
-
-
-def new_figure(width: float, height: float) -> Any:
-    """Return an empty figure in `in_our_style`; its size is in inches."""
-    from matplotlib.figure import Figure
-
-    return Figure(figsize=(width, height), layout="constrained")
 
 
 def new_axes(height: float) -> Any:
@@ -77,14 +62,22 @@ def plain(axes: Any, *, grid: str) -> None:
     axes.set_axisbelow(True)
 
 
-def save_figure(figure: Any, path: Path) -> None:
-    """Save a figure as SVG, PNG or PDF, by the ending of the path."""
+@contextmanager
+def saved_figure(path: Path, width: float, height: float) -> Iterator[Any]:
+    """Begin a figure of this size in inches, in our style; at the end save it by the ending of the path."""
     check_figure(path)
-    content = io.BytesIO()
-    kind = path.suffix.removeprefix(".")
+    try:
+        from matplotlib import rc_context
+        from matplotlib.figure import Figure
+    except ImportError:
+        raise MissingExtraError("matplotlib", extra="plot") from None
+    content, kind = io.BytesIO(), path.suffix.removeprefix(".")
     # no date, so that drawing the same data again changes nothing
     undated: dict[str, Any] = {"svg": {"Date": None}, "pdf": {"CreationDate": None}}.get(kind, {})
-    figure.savefig(content, format=kind, dpi=_DOTS_PER_INCH, metadata=undated)
+    with rc_context(_STYLE):
+        figure = Figure(figsize=(width, height), layout="constrained")
+        yield figure
+        figure.savefig(content, format=kind, dpi=_DOTS_PER_INCH, metadata=undated)
     write_whole(path, content.getvalue())
 
 
