@@ -156,8 +156,8 @@ _EDGE = 10
 """Per cent at both ends of the axis where numbers are not centred at their mark."""
 
 
-def html_bars(bars: Sequence[Bar], *, column: str, width: int = 60) -> Markup:
-    """Render a table of all bars on one axis; labels longer than `width` are shortened.
+def html_bars(bars: Sequence[Bar], *, column: str) -> Markup:
+    """Render a table of all bars on one axis.
 
     Numbers and labels are text, so they are as large on a phone as elsewhere and can be read aloud. The bars are SVG
     with lengths in per cent, because a strict content security policy forbids style attributes.
@@ -166,7 +166,6 @@ def html_bars(bars: Sequence[Bar], *, column: str, width: int = 60) -> Markup:
     return render(
         "bars.html",
         column=column,
-        width=width,
         rows=[
             {
                 "label": bar.label,

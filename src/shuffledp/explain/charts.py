@@ -276,8 +276,8 @@ def _place(edge: Any) -> float:
     return edge.timestamp() if isinstance(edge, datetime) else float(edge)
 
 
-def axis_marks(estimate: OrderedEstimate, points: Points) -> tuple[tuple[float, str], ...] | None:
-    """Return marks that are dates or labels; None if the axis has round numbers."""
+def _axis_marks(estimate: OrderedEstimate) -> tuple[tuple[float, str], ...] | None:
+    """Marks that are dates or labels; None if the axis has round numbers."""
     edges = estimate.edges
     if edges and not isinstance(edges[0], datetime):
         return None
@@ -293,7 +293,7 @@ def distribution_chart(estimate: OrderedEstimate, *, column: str) -> Markup | No
     points = points_of(estimate)
     if len(set(points.places)) < 2:
         return None
-    marks, low, high = axis_marks(estimate, points), points.places[0], points.places[-1]
+    marks, low, high = _axis_marks(estimate), points.places[0], points.places[-1]
     name = shown(column, width=30)
     across = (
         Axis.of(name, low, high, logarithmic=False)

@@ -18,6 +18,9 @@ _DOTS_PER_INCH = 130  # a figure of eleven inches is as wide as a page on most s
 _SHARE_OF_AXES = 0.75
 """Approximate share of the axes in the height of a figure; titles and labels take the rest."""
 
+_LETTERS = 9.5
+"""Points: the height of the names of lines."""
+
 _STYLE: Any = {
     "font.size": 10,
     "axes.titlesize": 11,
@@ -81,19 +84,19 @@ def saved_figure(path: Path, width: float, height: float) -> Iterator[Any]:
     write_whole(path, content.getvalue())
 
 
-def names_at_ends(axes: Any, ends: Sequence[tuple[float, float, str, str]], *, letters: float = 9.5) -> None:
+def names_at_ends(axes: Any, ends: Sequence[tuple[float, float, str, str]]) -> None:
     """Write the name of each line beside its end, given as (x, y, name, colour).
 
     Names at the same x are moved apart so that they do not overlap, and a thin line connects each end with its name.
     The name of a line that ends before others is a little below it, where they do not cross it. Scale and limits of
     the axes must be final.
     """
-    apart, last = 1.25 * letters, max((end[0] for end in ends), default=0.0)
+    apart, last = 1.25 * _LETTERS, max((end[0] for end in ends), default=0.0)
     for x in sorted({end[0] for end in ends}):
         group = sorted((end for end in ends if end[0] == x), key=lambda end: end[1])
         wanted = [_height(axes, y) for _, y, _, _ in group]
         for (_, y, name, colour), place in zip(group, spread(wanted, apart), strict=True):
-            moved = place - _height(axes, y) - (0 if x == last else letters)
+            moved = place - _height(axes, y) - (0 if x == last else _LETTERS)
             axes.annotate(
                 name,
                 (x, y),
@@ -101,7 +104,7 @@ def names_at_ends(axes: Any, ends: Sequence[tuple[float, float, str, str]], *, l
                 textcoords="offset points",
                 va="center",
                 color=colour,
-                fontsize=letters,
+                fontsize=_LETTERS,
                 fontweight="bold",
                 annotation_clip=False,
                 arrowprops={"arrowstyle": "-", "color": colour, "linewidth": 0.7, "shrinkA": 1, "shrinkB": 3},

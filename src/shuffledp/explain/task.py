@@ -287,8 +287,12 @@ def _report(task: Task) -> str:
 
 
 def _times(task: Task, now: datetime) -> str:
-    state = "not open yet" if now < task.opens else "open now" if now < task.closes else "closed"
-    return f"{moment(task.opens)} to {moment(task.closes)} ({state})"
+    return f"{moment(task.opens)} to {moment(task.closes)} ({phase(task, now)})"
+
+
+def phase(task: Task, now: datetime) -> str:
+    """Return whether people can answer a task."""
+    return "not open yet" if now < task.opens else "open now" if now < task.closes else "closed"
 
 
 _UNITS = {"week": 7 * 86_400, "day": 86_400, "hour": 3600, "minute": 60, "second": 1}

@@ -17,7 +17,7 @@ from shuffledp.formatting import (
     share_at_most,
 )
 
-SHOWN_ROUNDS = 8
+_SHOWN_ROUNDS = 8
 """Rows of the table of rounds: the first ones, the open one and the last one."""
 
 
@@ -77,11 +77,11 @@ def _state(series: Series, now: datetime) -> str:
     return f"opens {moment(series.opens)}" if now < series.opens else f"over since {moment(series.closes)}"
 
 
-def shown_rounds(series: Series, *, now: datetime | None = None) -> list[int | None]:
-    """Return the numbers of the rounds to show; None stands for those that are left out."""
-    if series.rounds <= SHOWN_ROUNDS:
+def _shown_rounds(series: Series, now: datetime) -> list[int | None]:
+    """The numbers of the rounds to show; None stands for those that are left out."""
+    if series.rounds <= _SHOWN_ROUNDS:
         return list(range(1, series.rounds + 1))
-    opened = series.round_at((now or datetime.now(UTC)).timestamp())
+    opened = series.round_at(now.timestamp())
     chosen = {1, 2, 3, series.rounds - 1, series.rounds}
     if opened is not None:
         chosen |= {number for number in (opened - 1, opened, opened + 1) if 1 <= number <= series.rounds}
@@ -93,21 +93,15 @@ def shown_rounds(series: Series, *, now: datetime | None = None) -> list[int | N
     return rows
 
 
-def round_rows(series: Series, *, now: datetime | None = None) -> Iterator[tuple[str, str, str, str]]:
+def round_rows(series: Series) -> Iterator[tuple[str, str, str, str]]:
     """Yield number, opening time, state and task id of the rounds to show."""
-    at = now or datetime.now(UTC)
-    for number in shown_rounds(series, now=at):
+    at = datetime.now(UTC)
+    for number in _shown_rounds(series, at):
         if number is None:
             yield ("...", "", "", "")
             continue
         task = series.task(number)
-        yield (str(number), moment(task.opens), _phase(series, number, at), task.name[:16])
-
-
-def _phase(series: Series, number: int, now: datetime) -> str:
-    if now < series.opens_at(number):
-        return "not open yet"
-    return "open now" if now < series.closes_at(number) else "closed"
+        yield (str(number), moment(task.opens), about_tasks.phase(task, at), task.name[:16])
 
 
 def details(series: Series, *, now: datetime | None = None) -> dict[str, str]:
