@@ -16,6 +16,7 @@ import numpy as np
 from shuffledp.explain.figures import new_axes, plain
 from shuffledp.explain.html import render
 from shuffledp.formatting import shown
+from shuffledp.histogram.estimate import Row
 
 if TYPE_CHECKING:
     from markupsafe import Markup
@@ -38,14 +39,6 @@ class Reach(Protocol):
     @property
     def high(self) -> float:
         """The upper end of the interval."""
-
-
-class Bar(Reach, Protocol):
-    """A value to draw: its label, the estimate, and the ends of the interval."""
-
-    @property
-    def label(self) -> Any:
-        """The value."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -112,7 +105,7 @@ _LONGEST_BAR = 24
 """Characters: with a label and numbers it fits a terminal of 80 columns."""
 
 
-def text_bars(bars: Sequence[Bar], *, column: str) -> str:
+def text_bars(bars: Sequence[Row], *, column: str) -> str:
     """Return a line of text for each bar: label, estimate, interval, bar."""
     scale = Scale.of(bars)
     cells = [[shown(column, width=30), "people", "interval", ""]]
@@ -129,12 +122,12 @@ def people(count: float) -> str:
     return f"{round(count):,}"
 
 
-def interval(bar: Bar) -> str:
+def interval(bar: Row) -> str:
     """Return the ends of an interval as text."""
     return f"{bar.low:,} to {bar.high:,}"
 
 
-def _drawn(bar: Bar, scale: Scale) -> str:
+def _drawn(bar: Row, scale: Scale) -> str:
     return "█" * round(_LONGEST_BAR * scale.place(bar.count))
 
 
@@ -156,7 +149,7 @@ _EDGE = 10
 """Per cent at both ends of the axis where numbers are not centred at their mark."""
 
 
-def html_bars(bars: Sequence[Bar], *, column: str) -> Markup:
+def html_bars(bars: Sequence[Row], *, column: str) -> Markup:
     """Render a table of all bars on one axis.
 
     Numbers and labels are text, so they are as large on a phone as elsewhere and can be read aloud. The bars are SVG
@@ -201,7 +194,7 @@ BAR_COLOUR, INTERVAL_COLOUR = "#5b8dc9", "#1f3a5f"
 _INCHES_PER_BAR, _INCHES_BESIDE = 0.28, 0.9
 
 
-def draw_bars(axes: Any, bars: Sequence[Bar], *, log: bool = False) -> Any:
+def draw_bars(axes: Any, bars: Sequence[Row], *, log: bool = False) -> Any:
     """Draw bars with intervals and numbers on matplotlib axes or, if None, on new ones; the first is on top."""
     axes = new_axes(_INCHES_BESIDE + _INCHES_PER_BAR * max(len(bars), 2)) if axes is None else axes
     scale, places = Scale.of(bars, log=log), np.arange(len(bars))

@@ -26,7 +26,7 @@ from shuffledp.release.plan_rows import PlanRow, Problem, Reason
 from shuffledp.release.ranges import RangeAdvice, RangeRow
 from shuffledp.release.simulate import RangeSimulation, Simulation
 
-_WHY = {
+WHY = {
     Reason.AS_ASKED: "as requested",
     Reason.SMALLEST_ERROR: "the smallest error",
     Reason.SMALLEST_ERROR_NO_FALSE_POSITIVES: "the smallest error among protocols without false positives",
@@ -34,14 +34,10 @@ _WHY = {
     Reason.SMALLEST_ERROR_MANY_FALSE_POSITIVES: "the smallest error, although most values shown are held by nobody",
     Reason.FEW_MESSAGES: "few messages, however many values are possible",
 }
+"""Why a protocol was chosen, as a phrase."""
 
 _RESOLVED_BITS = 64
 """With fewer possible values, an error near the number of people is a meaningful bound."""
-
-
-def why(reason: Reason) -> str:
-    """Return why a protocol was chosen, as a phrase."""
-    return _WHY[reason]
 
 
 def problem(row: PlanRow) -> str:
@@ -175,7 +171,7 @@ def _reason(plan: Plan, name: str | None, reason: Reason, *, most: float) -> str
     false_positives = "It shows every value with noise" if row.false_positive_bins else "It has no false positives"
     if row.false_positive_bins and plan.bins > plan.users:
         false_positives += f", and most of the {readable(plan.bins)} possible values are held by nobody"
-    return f"{row.title}: {why(reason)}{limit}. {false_positives}."
+    return f"{row.title}: {WHY[reason]}{limit}. {false_positives}."
 
 
 def details(plan: Plan, *, held: bool = False) -> dict[str, str]:

@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from shuffledp.explain.bars import draw_bars, text_bars
 from shuffledp.explain.ledger import spent_note
-from shuffledp.explain.plan import warning_sentence
-from shuffledp.explain.plan import why as reason_phrase
+from shuffledp.explain.plan import WHY, warning_sentence
 from shuffledp.explain.protocols import (
     about,
     cap_sentences,
@@ -356,7 +355,7 @@ def _note_sentence(note: Note | Spent | str) -> str:
 def _note(note: Note) -> str:
     facts: dict[str, Any] = dict(note.facts)
     if note.kind is NoteKind.PROTOCOL:
-        why = reason_phrase(facts["reason"]) + (", of those that fit" if facts["limited"] else "")
+        why = WHY[facts["reason"]] + (", of those that fit" if facts["limited"] else "")
         return f"Protocol: {facts['title']}, {why}."
     if note.kind is NoteKind.CONDITION:
         facts["absent"] = Absent(most=0)

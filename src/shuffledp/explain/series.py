@@ -16,16 +16,15 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from shuffledp.explain.bars import BAR_COLOUR, INTERVAL_COLOUR, PERCENT_PER_DIGIT, Bar, Scale
+from shuffledp.explain.bars import BAR_COLOUR, INTERVAL_COLOUR, PERCENT_PER_DIGIT, Scale
 from shuffledp.explain.figures import new_axes, plain
 from shuffledp.explain.html import render
 from shuffledp.formatting import counted, shown
+from shuffledp.histogram.estimate import Estimate, Row
 from shuffledp.histogram.order import is_last, regular_places
 
 if TYPE_CHECKING:
     from markupsafe import Markup
-
-    from shuffledp.histogram.estimate import Estimate
 
 MOST_COLUMNS = 240
 """Columns of a page: each is at least one pixel wide on a phone."""
@@ -74,7 +73,7 @@ class Series:
     scale: Scale
 
     @classmethod
-    def of(cls, rows: Iterable[Bar], *, most: int = MOST_COLUMNS, log: bool = False) -> Series | None:
+    def of(cls, rows: Iterable[Row], *, most: int = MOST_COLUMNS, log: bool = False) -> Series | None:
         """Return the chart of rows in order; None if fewer than two of them are values in the order."""
         rows = [row for row in rows if not is_last(row.label)]
         if len(rows) < 2:
@@ -241,6 +240,6 @@ def draw_series(series: Series, axes: Any = None) -> Any:
     return axes
 
 
-def is_condensed(rows: Sequence[Bar], estimate: Estimate) -> bool:
+def is_condensed(rows: Sequence[Row], estimate: Estimate) -> bool:
     """Tell whether a table of these rows leaves out ordered values, so that a chart should show all of them."""
     return estimate.in_order and len(rows) < len(estimate)
