@@ -30,7 +30,15 @@ from shuffledp.explain.release import (
     warning_sentences,
 )
 from shuffledp.explain.series import about_series, html_series, series_of
-from shuffledp.formatting import at_most, confidence, confidence_level, counted, share_at_most, short_repr, shown
+from shuffledp.formatting import (
+    confidence,
+    confidence_level,
+    counted,
+    people_at_most,
+    share_at_most,
+    short_repr,
+    shown,
+)
 from shuffledp.histogram.estimate import MOST_BARS, Estimate, Row, values_among
 from shuffledp.histogram.labels import NotAValue, NoText
 from shuffledp.histogram.ordered_estimate import OrderedEstimate
@@ -115,8 +123,9 @@ def headline(release: Release) -> list[tuple[str, str]]:
         (f"{release.detection_limit:,} or more", f"{same}: {seen}, {sure}"),
     ]
     if len(estimate):  # of this very release; `release.error` was known before it, for any data
-        off = f"people: the largest error of a shown {'' if estimate.cap is None else 'capped '}number, {sure}"
-        numbers.append((f"± {at_most(estimate.largest_distance)}", off))
+        off, things = people_at_most(estimate.largest_distance).rsplit(" ", 1)
+        capped = "" if estimate.cap is None else "capped "
+        numbers.append((f"± {off}", f"{things}: the largest error of a shown {capped}number, {sure}"))
     if estimate.detection is not None:
         chance = f"or less: the chance that any {what} shown is held by nobody, if no one cheats"
         numbers.append((one_in(estimate.detection.risk), chance))
