@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from experiments.documents import ROOT
-from shuffledp.explain.figures import in_our_style, names_at_ends, new_figure, save_figure
+from shuffledp.explain.figures import names_at_ends, saved_figure
 from shuffledp.paper.gap import Gap, best_gap
 from shuffledp.paper.pure_privacy import removal_cost, response
 
@@ -36,12 +36,10 @@ def main(
     restarts: int = RESTARTS,
 ) -> None:
     """Compute and draw both panels."""
-    with in_our_style():
-        figure = new_figure(11.5, 4.4)
+    with saved_figure(path, 11.5, 4.4) as figure:
         left, right = figure.subplots(1, 2)
         _draw_gap(left, gap_users, restarts)
         _draw_removal(right, removal_users)
-        save_figure(figure, path)
     print(f"wrote {path}", file=sys.stderr)
 
 

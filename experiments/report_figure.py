@@ -14,7 +14,7 @@ from experiments.documents import ROOT
 from shuffledp import Release, private_histogram
 from shuffledp.cli.data import population
 from shuffledp.explain.bars import draw_bars
-from shuffledp.explain.figures import in_our_style, new_figure, save_figure
+from shuffledp.explain.figures import saved_figure
 from shuffledp.explain.page import headline
 from shuffledp.formatting import epsilon_delta
 
@@ -36,13 +36,11 @@ def main(path: Path = PATH, *, people: int = 200_000, epsilon: float = 1.0, delt
 def draw_report(release: Release, path: Path) -> None:
     """Draw the title, the key numbers and the largest values."""
     rows = release.estimate.top(_BARS)
-    with in_our_style():
-        bars = 0.7 + 0.27 * len(rows)
-        figure = new_figure(_WIDTH, _TOP + bars)
+    bars = 0.7 + 0.27 * len(rows)
+    with saved_figure(path, _WIDTH, _TOP + bars) as figure:
         top, below = figure.subfigures(2, 1, height_ratios=[_TOP, bars])
         _draw_top(top.add_axes((0.02, 0, 0.96, 1)), release, len(rows))
         draw_bars(below.subplots(), rows)
-        save_figure(figure, path)
 
 
 def _draw_top(axes: Any, release: Release, bars: int) -> None:

@@ -10,7 +10,7 @@ from typing import Any
 from benchmarks.hashed import BETA, sizes
 
 from experiments.documents import ROOT
-from shuffledp.explain.figures import check_figure, in_our_style, new_figure, save_figure
+from shuffledp.explain.figures import saved_figure
 
 PATH = ROOT / "docs" / "figures" / "report-sizes.svg"
 USERS, ANSWERS = 10**6, (10**4, 10**6)
@@ -30,9 +30,7 @@ def main(
     path: Path = PATH, *, users: int = USERS, answers: Sequence[int] = ANSWERS, dummies: Sequence[float] = DUMMIES
 ) -> None:
     """Compute all points and draw them, a panel for each number of answers."""
-    check_figure(path)
-    with in_our_style():
-        figure = new_figure(5.7 * len(answers), 4.2)
+    with saved_figure(path, 5.7 * len(answers), 4.2) as figure:
         for axes, number in zip(figure.subplots(1, len(answers), squeeze=False, sharey=True)[0], answers, strict=True):
             points = {
                 size.name: (size.bytes, size.protocol.error(BETA).simultaneous)
@@ -53,7 +51,6 @@ def main(
         figure.suptitle(
             f"Largest error over all values, 95 % of the time; {users:,} people, epsilon 1, delta 1e-6", fontsize=11
         )
-        save_figure(figure, path)
     print(f"wrote {path}", file=sys.stderr)
 
 

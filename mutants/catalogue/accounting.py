@@ -297,7 +297,7 @@ MUTANTS = (
     Mutant(
         name="rows-of-a-person-rounded-down",
         harm="The stated epsilon of a person with several rows is below the true one.",
-        target="shuffledp.explain.privacy:several_rows",
+        target="shuffledp.explain.protocols:several_rows",
         pattern="share_at_most(found.epsilon, digits=4)",
         replacement="format(found.epsilon, '.4g')",
         tests=("tests/explain/test_guarantee_sentences.py::test_sentences_of_several_rows",),

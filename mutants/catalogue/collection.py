@@ -6,7 +6,7 @@ MUTANTS = (
     Mutant(
         name="lookup-before-the-release",
         harm="An operator sees counts of a batch for which the ledger has no entry.",
-        target="shuffledp.collect.web.lookup:Lookups._look_up",
+        target="shuffledp.collect.web.console_context:Lookups._look_up",
         pattern="kept.released and kept.problem is None",
         replacement="kept.problem is None",
         tests=("tests/collect/web/console/test_texts.py::test_only_released_batches_are_looked_up",),

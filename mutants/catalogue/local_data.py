@@ -238,9 +238,9 @@ MUTANTS = (
     Mutant(
         name="people-with-more-values-understated",
         harm="More people have further values than the sentence allows.",
-        target="shuffledp.explain.contributions:more_than_cap_sentences",
-        pattern="_people(more.high)",
-        replacement="_people(more.low)",
+        target="shuffledp.explain.protocols:more_than_cap_sentences",
+        pattern="counted(more.high, 'person')",
+        replacement="counted(more.low, 'person')",
         tests=("tests/explain/test_contributions.py::test_people_who_have_more_are_shown_with_their_interval",),
     ),
     Mutant(

@@ -138,9 +138,12 @@ _LARGEST_POWER = 10**300
 """The smallest whole number that may not fit a float."""
 
 
+_PLURALS = {"person": "people", "batch": "batches", "entry": "entries"}
+
+
 def counted(number: int, thing: str, *, things: str | None = None) -> str:
     """Format a number of things, with the noun in the right form: 1 value, 2 values."""
-    return f"{readable(number)} {thing if number == 1 else things or thing + 's'}"
+    return f"{readable(number)} {thing if number == 1 else things or _PLURALS.get(thing, thing + 's')}"
 
 
 def length_of_time(seconds: int) -> str:

@@ -9,7 +9,7 @@ import pytest
 from shuffledp.accounting.curve import Guarantee
 from shuffledp.accounting.strength import MODERATE, STRONG, Strength
 from shuffledp.errors import ParameterError
-from shuffledp.explain.privacy import times
+from shuffledp.explain.protocols import times
 from tests.collect.test_vectors import read
 
 

@@ -8,6 +8,6 @@ def releases_of(store, task_id):
 
 def rendered_release(release):
     """The result of a release as the console shows it."""
-    from shuffledp.collect.web.caches import _rendered
+    from shuffledp.collect.web.console_context import _rendered
 
     return _rendered(release.to_json().encode()).result

@@ -58,7 +58,7 @@ def test_an_axis_ends_at_a_mark_if_an_estimate_is_larger_than_the_number_of_peop
 
 
 def test_steps_are_round():
-    assert [round_step(span, steps=5) for span in (1, 5, 7, 23, 99, 1e8)] == [1, 1, 2, 5, 20, 20_000_000]
+    assert [round_step(span, steps=5) for span in (1, 5, 7, 23, 99, 1e8)] == [0.2, 1, 2, 5, 20, 20_000_000]
 
 
 def test_text_lines_up_also_with_wide_and_combining_letters():

@@ -9,8 +9,8 @@ import pytest
 from shuffledp import Edges, Release, private_histogram
 from shuffledp.cli.release_output import _true_counts
 from shuffledp.data.people import TrueCounts
-from shuffledp.explain.contributions import cap_sentences, more_than_cap_sentences, uncapped_in_trials
 from shuffledp.explain.page import headline
+from shuffledp.explain.protocols import cap_sentences, more_than_cap_sentences, uncapped_in_trials
 from shuffledp.explain.release import evaluation_sentence, lines, note_sentences
 from shuffledp.histogram.facts import Cap
 from shuffledp.histogram.labels import MoreThan

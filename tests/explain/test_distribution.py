@@ -5,10 +5,8 @@ import re
 import numpy as np
 import pytest
 
-from shuffledp.explain.distribution import (
+from shuffledp.explain.charts import (
     distribution_chart,
-    draw_distribution,
-    plot_distribution,
     points_of,
     quantile_rows,
 )
@@ -69,16 +67,6 @@ def test_rows_of_quantiles_hold_the_truth():
         "never",
         "seldom",
     ]
-
-
-def test_the_picture_is_saved_and_shows_the_band(release, tmp_path):
-    draw_distribution(release.estimate, tmp_path / "picture.svg", column="age")
-    assert (tmp_path / "picture.svg").stat().st_size > 5000
-    axes = plot_distribution(release.estimate, column="a $ sign")
-    (line,) = axes.get_lines()
-    assert len(line.get_ydata()) == len(points_of(release.estimate).places)
-    assert axes.collections
-    assert axes.get_xlabel() == "a $ sign"
 
 
 @pytest.fixture(scope="module")

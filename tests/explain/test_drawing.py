@@ -1,14 +1,16 @@
 """Names at the ends of lines, and figures that stay readable with many lines."""
 
 import math
+from contextlib import contextmanager
 from itertools import pairwise
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from matplotlib.figure import Figure
 
 from shuffledp.explain import plots as comparison
-from shuffledp.explain.figures import in_our_style, names_at_ends, new_figure, spread
+from shuffledp.explain.figures import names_at_ends, spread
 from shuffledp.protocols import CATALOGUE
 from shuffledp.release.compare import Measurement
 
@@ -28,10 +30,9 @@ def test_names_are_apart_in_order_and_close(wanted, apart):
 
 @pytest.mark.slow
 def test_every_line_has_its_name_once():
-    with in_our_style():
-        axes = new_figure(4, 3).subplots()
-        axes.set_ylim(0, 10)
-        names_at_ends(axes, [(1, 5.0, "one", "red"), (1, 5.1, "two", "blue"), (0, 2.0, "three", "green")])
+    axes = Figure(figsize=(4, 3)).subplots()
+    axes.set_ylim(0, 10)
+    names_at_ends(axes, [(1, 5.0, "one", "red"), (1, 5.1, "two", "blue"), (0, 2.0, "three", "green")])
     texts = [text.get_text() for text in axes.texts]
     assert sorted(texts) == ["one", "three", "two"]
 
@@ -47,7 +48,13 @@ def lines(names):
 def drawn(results, tmp_path, monkeypatch):
     """Return the figure instead of saving it."""
     kept = []
-    monkeypatch.setattr(comparison, "save_figure", lambda figure, path: kept.append(figure))
+
+    @contextmanager
+    def keeping(path, width, height):
+        kept.append(Figure(figsize=(width, height)))
+        yield kept[-1]
+
+    monkeypatch.setattr(comparison, "saved_figure", keeping)
     comparison.draw_comparison(results, tmp_path / "figure.svg", epsilon=1, delta=1e-6)
     return kept[0]
 

@@ -15,8 +15,7 @@ import pytest
 from shuffledp import Edges, Ranges, private_histogram
 from shuffledp.accounting.rounding import PROMISED_DELTA
 from shuffledp.errors import ParameterError, TooFewUsersError
-from shuffledp.explain.privacy import several_rows
-from shuffledp.explain.protocols import about
+from shuffledp.explain.protocols import about, several_rows
 from shuffledp.explain.release import lines
 from shuffledp.explain.task import about as task_facts
 from shuffledp.explain.task import details

@@ -1,15 +1,14 @@
-"""Histograms of two columns: a heat map in the page, a figure, and a table on the terminal."""
+"""Histograms of two columns: a heat map in the page, and a table on the terminal."""
 
 import re
 from dataclasses import replace
 
-import matplotlib as mpl
 import numpy as np
 import pytest
 
 from shuffledp import Domain, Edges, SparseHistogram, private_histogram
 from shuffledp.cli.release_output import show_two_way, two_way
-from shuffledp.explain.heat_map import can_be_mapped, draw_heat_map, heat_map
+from shuffledp.explain.heat_map import can_be_mapped, heat_map
 from shuffledp.explain.page import page
 from shuffledp.histogram.cross_table import cross_table, margin
 from shuffledp.histogram.labels import Absent
@@ -80,17 +79,6 @@ def test_large_tables_keep_the_rows_and_columns_with_most_people():
     assert {len(row) for row in found} == {13}
     assert "The table shows at most 25 rows and 12 columns: those with the most people." in html
     assert two_way(estimate, column="x") is None
-
-
-@pytest.mark.slow
-def test_a_picture(release):
-    with mpl.rc_context({"backend": "agg"}):
-        axes = draw_heat_map(release.estimate)
-        assert [text.get_text() for text in axes.get_yticklabels()] == ["DE", "<b>FR</b>", "(missing)"]
-        written = [text.get_text() for text in axes.texts]
-        assert len(written) == 9
-        assert written[0] == f"{round(release.estimate[('DE', 'below 18')]):,}"
-        mpl.pyplot.close(axes.figure)
 
 
 def test_a_table_on_the_terminal(release):

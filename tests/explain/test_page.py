@@ -5,15 +5,17 @@ test_page_in_browser.py has the tests that need a browser.
 
 import re
 from collections import Counter
+from dataclasses import replace
 
+import numpy as np
 import pytest
 
 from shuffledp import private_histogram
 from shuffledp.cli.release_output import command_of
+from shuffledp.explain.charts import all_values
 from shuffledp.explain.html import environment
-from shuffledp.explain.page import bars_title, call, page
+from shuffledp.explain.page import bars_title, call, headline, page
 from shuffledp.explain.protocols import protocol_title
-from shuffledp.explain.svg import all_values
 from tests.explain.cases import CASES, GUARANTEE
 from tests.oracles.html_pages import read_page
 
@@ -101,6 +103,14 @@ def test_numbers_stand_beside_the_bars(release, text):
 def test_nouns_follow_their_numbers(text):
     assert not re.search(r"(?<![\d.,])1 (values|people|persons)\b", " ".join(read_page(text).texts))
     assert "1 most frequent" not in text
+
+
+def test_an_error_of_one_person_is_none_of_people():
+    release = CASES["one value"]()
+    estimate, count = release.estimate, round(release.estimate.counts[0])
+    close = replace(estimate.simultaneous, low=np.array([count - 1]), high=np.array([count + 1]))
+    close = replace(estimate, counts=np.array([float(count)]), simultaneous=close)
+    assert "person: the largest error" in dict(headline(replace(release, estimate=close)))["± 1"]
 
 
 def test_marks_of_an_axis_differ(text):

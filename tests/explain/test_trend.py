@@ -10,7 +10,7 @@ import pytest
 from shuffledp import Trend
 from shuffledp.errors import DataError, ParameterError
 from shuffledp.explain.trend import change, change_of_quantile, headline, sentences, text
-from shuffledp.explain.trend_chart import quantile_chart, trend_chart
+from shuffledp.explain.trend_page import quantile_chart, trend_chart
 from shuffledp.release.trend_changes import Difference, Measure, QuantileDifference, Verdict
 from shuffledp.release.trend_rounds import Round
 from tests.oracles.html_pages import read_page

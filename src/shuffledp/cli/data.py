@@ -283,11 +283,7 @@ def _show(result: Simulation | RangeSimulation, *, explain: bool) -> None:
 
 def _show_texts(found: TextSimulation, *, as_json: bool, explain: bool) -> None:
     from shuffledp.explain.bars import people
-    from shuffledp.explain.free_text import (
-        SIMULATION_EXPLAINED,
-        text_simulation_headline,
-        text_simulation_sentences,
-    )
+    from shuffledp.explain.plan import SIMULATION_EXPLAINED, text_simulation_headline, text_simulation_sentences
 
     if as_json:
         more = {"recall": found.recall, "precision": found.precision, "covered": found.covered}

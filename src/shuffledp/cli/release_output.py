@@ -33,7 +33,7 @@ from shuffledp.cli.output import (
 )
 from shuffledp.errors import ParameterError
 from shuffledp.explain.bars import Scale, interval, people
-from shuffledp.explain.distribution import quantile_rows
+from shuffledp.explain.charts import quantile_rows
 from shuffledp.explain.files import save
 from shuffledp.explain.heat_map import can_be_mapped
 from shuffledp.explain.ledger import spent_note

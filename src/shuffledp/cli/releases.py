@@ -260,12 +260,13 @@ def trend(
     Exit codes: 0 done, 2 a wrong parameter, 3 files that cannot be read
     or compared.
     """
-    from shuffledp.explain.trend_page import check_writable, save
+    from shuffledp.explain.files import check_writable
+    from shuffledp.explain.trend_page import FORMATS, save
     from shuffledp.release.trend import Trend
 
     if json and csv:
         raise ParameterError("--json and --csv must not be given together")
-    check_outputs(out or [], releases, check=check_writable, force=force)
+    check_outputs(out or [], releases, check=lambda path: check_writable(path, FORMATS), force=force)
     found = Trend.of(releases, rounds=rounds, beta=beta)
     if since is not None:
         found.differences(since=since)  # refuses a number without a release

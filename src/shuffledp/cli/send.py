@@ -87,7 +87,7 @@ def send(
     from shuffledp.collect import Client
     from shuffledp.collect.crypto.keys import read_word
     from shuffledp.explain.answers import note_on
-    from shuffledp.explain.budget import use_line
+    from shuffledp.explain.ledger import use_line
     from shuffledp.explain.task import protection
 
     with failures_in_json(json, state="failed"):
@@ -299,7 +299,7 @@ def _history_as_json(journal: Journal, found: History) -> dict[str, Any]:
 
 
 def _show_history(found: History) -> None:
-    from shuffledp.explain.budget import row, total_lines
+    from shuffledp.explain.ledger import row, total_lines
 
     first, *others = total_lines(found)
     print_title(first)

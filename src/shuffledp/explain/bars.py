@@ -13,9 +13,10 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
-from shuffledp.errors import MissingExtraError
+from shuffledp.explain.figures import new_axes, plain
 from shuffledp.explain.html import render
 from shuffledp.formatting import shown
+from shuffledp.histogram.estimate import Row
 
 if TYPE_CHECKING:
     from markupsafe import Markup
@@ -40,22 +41,28 @@ class Reach(Protocol):
         """The upper end of the interval."""
 
 
-class Bar(Reach, Protocol):
-    """A value to draw: its label, the estimate, and the ends of the interval."""
-
-    @property
-    def label(self) -> Any:
-        """The value."""
-
-
 @dataclass(frozen=True, kw_only=True)
-class Scale:
-    """An axis of people from `low` to `high` with a mark at every `step`, which is a factor on a logarithmic axis."""
+class Span:
+    """An axis from `low` to `high`."""
 
     low: float
     high: float
-    step: float
     logarithmic: bool
+
+    def place(self, number: float) -> float:
+        """Return where a number lies, as a share of the axis; numbers outside lie at the ends."""
+        if self.logarithmic:
+            at = math.log(max(number, self.low) / self.low) / math.log(self.high / self.low)
+        else:
+            at = (number - self.low) / (self.high - self.low)
+        return min(1.0, max(0.0, at))
+
+
+@dataclass(frozen=True, kw_only=True)
+class Scale(Span):
+    """An axis of people with a mark at every `step`, which is a factor on a logarithmic axis."""
+
+    step: float
 
     @classmethod
     def of(cls, bars: Sequence[Reach], *, log: bool = False) -> Scale:
@@ -66,19 +73,11 @@ class Scale:
         reach, most = (max([1.0, *(float(getattr(bar, name)) for bar in bars)]) for name in ("high", "count"))
         high = max(reach, most)
         if not log:
-            step = float(round_step(high, steps=_MOST_STEPS))
+            step = max(1.0, round_step(high, steps=_MOST_STEPS))
             high = step * math.ceil(high / step) if most > reach else high
             return cls(low=0.0, high=high, step=step, logarithmic=False)
         high = max(high, 10.0)
         return cls(low=1.0, high=high, step=10.0 ** math.ceil(math.log10(high) / _MOST_STEPS), logarithmic=True)
-
-    def place(self, people: float) -> float:
-        """Return where a number of people lies, as a share of the axis; numbers outside lie at the ends."""
-        if self.logarithmic:
-            at = math.log(max(people, self.low) / self.low) / math.log(self.high / self.low)
-        else:
-            at = (people - self.low) / (self.high - self.low)
-        return min(1.0, max(0.0, at))
 
     @property
     def marks(self) -> list[float]:
@@ -95,18 +94,18 @@ class Scale:
         return f"people; each line is {self.step:,.0f} times the one before" if self.logarithmic else "people"
 
 
-def round_step(span: float, *, steps: int) -> int:
+def round_step(span: float, *, steps: int) -> float:
     """Return the smallest step of 1, 2 or 5 times a power of ten that fits at most `steps` times into a span."""
-    least = max(span / steps, 1.0)
-    power = 10 ** math.floor(math.log10(least))
-    return next(int(factor * power) for factor in (1, 2, 5, 10) if factor * power >= least * (1 - 1e-9))
+    least = span / steps
+    power = 10.0 ** math.floor(math.log10(least))
+    return next(factor * power for factor in (1, 2, 5, 10) if factor * power >= least * (1 - 1e-9))
 
 
 _LONGEST_BAR = 24
 """Characters: with a label and numbers it fits a terminal of 80 columns."""
 
 
-def text_bars(bars: Sequence[Bar], *, column: str) -> str:
+def text_bars(bars: Sequence[Row], *, column: str) -> str:
     """Return a line of text for each bar: label, estimate, interval, bar."""
     scale = Scale.of(bars)
     cells = [[shown(column, width=30), "people", "interval", ""]]
@@ -123,12 +122,12 @@ def people(count: float) -> str:
     return f"{round(count):,}"
 
 
-def interval(bar: Bar) -> str:
+def interval(bar: Row) -> str:
     """Return the ends of an interval as text."""
     return f"{bar.low:,} to {bar.high:,}"
 
 
-def _drawn(bar: Bar, scale: Scale) -> str:
+def _drawn(bar: Row, scale: Scale) -> str:
     return "█" * round(_LONGEST_BAR * scale.place(bar.count))
 
 
@@ -150,8 +149,8 @@ _EDGE = 10
 """Per cent at both ends of the axis where numbers are not centred at their mark."""
 
 
-def html_bars(bars: Sequence[Bar], *, column: str, width: int = 60) -> Markup:
-    """Render a table of all bars on one axis; labels longer than `width` are shortened.
+def html_bars(bars: Sequence[Row], *, column: str) -> Markup:
+    """Render a table of all bars on one axis.
 
     Numbers and labels are text, so they are as large on a phone as elsewhere and can be read aloud. The bars are SVG
     with lengths in per cent, because a strict content security policy forbids style attributes.
@@ -160,7 +159,6 @@ def html_bars(bars: Sequence[Bar], *, column: str, width: int = 60) -> Markup:
     return render(
         "bars.html",
         column=column,
-        width=width,
         rows=[
             {
                 "label": bar.label,
@@ -196,18 +194,9 @@ BAR_COLOUR, INTERVAL_COLOUR = "#5b8dc9", "#1f3a5f"
 _INCHES_PER_BAR, _INCHES_BESIDE = 0.28, 0.9
 
 
-def new_axes(bars: int) -> Any:
-    """Return axes of a new figure that is high enough for this number of bars."""
-    try:
-        from matplotlib import pyplot
-    except ImportError:
-        raise MissingExtraError("matplotlib", extra="plot") from None
-    height = _INCHES_BESIDE + _INCHES_PER_BAR * max(bars, 2)
-    return pyplot.subplots(figsize=(8, height), layout="constrained")[1]
-
-
-def draw_bars(axes: Any, bars: Sequence[Bar], *, log: bool = False) -> Any:
-    """Draw bars with intervals and numbers on matplotlib axes, the first on top; return the axes."""
+def draw_bars(axes: Any, bars: Sequence[Row], *, log: bool = False) -> Any:
+    """Draw bars with intervals and numbers on matplotlib axes or, if None, on new ones; the first is on top."""
+    axes = new_axes(_INCHES_BESIDE + _INCHES_PER_BAR * max(len(bars), 2)) if axes is None else axes
     scale, places = Scale.of(bars, log=log), np.arange(len(bars))
     counts = np.array([max(bar.count, scale.low) for bar in bars])
     low, high = (np.maximum([getattr(bar, end) for bar in bars], scale.low) for end in ("low", "high"))
@@ -220,8 +209,6 @@ def draw_bars(axes: Any, bars: Sequence[Bar], *, log: bool = False) -> Any:
             people(bar.count), (end, place), xytext=(5, 0), textcoords="offset points", va="center", fontsize="small"
         )
     axes.set_yticks(places, [shown(bar.label, width=32) for bar in bars])
-    for text in axes.get_yticklabels():
-        text.set_parse_math(False)  # a label such as $5 is not a formula
     axes.set_ylim(max(len(bars), 1) - 0.4, -0.6)
     if scale.logarithmic:
         axes.set_xscale("log")
@@ -229,10 +216,8 @@ def draw_bars(axes: Any, bars: Sequence[Bar], *, log: bool = False) -> Any:
     else:
         axes.set_xlim(0, scale.high * 1.12)
     axes.set_xticks(scale.marks, [f"{mark:,.10g}" for mark in scale.marks])
-    axes.minorticks_off()
     axes.set_xlabel(scale.name)
     axes.tick_params(axis="y", length=0)
-    axes.spines[["top", "right", "left"]].set_visible(False)
-    axes.grid(axis="x", alpha=0.25)
-    axes.set_axisbelow(True)
+    plain(axes, grid="x")
+    axes.spines["left"].set_visible(False)
     return axes

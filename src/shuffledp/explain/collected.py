@@ -11,8 +11,8 @@ from dataclasses import dataclass
 
 from shuffledp.collect.reasons import Reason
 from shuffledp.collect.task.follow_up import LookedUp
+from shuffledp.explain.answers import STEPS
 from shuffledp.explain.protocols import protocol_title
-from shuffledp.explain.text_task import STEPS
 from shuffledp.formatting import confidence, counted, people_at_most, readable, share_at_most, shown
 from shuffledp.histogram.text_code import TextCode
 
@@ -114,7 +114,7 @@ def collected_notes(facts: Collected) -> Iterator[str]:
         )
     if facts.left_out:
         yield (
-            f"Left out: {counted(facts.left_out, 'batch', things='batches')} with fewer messages than the number of "
+            f"Left out: {counted(facts.left_out, 'batch')} with fewer messages than the number of "
             "reports requires, whose noise is incomplete."
         )
 
@@ -148,14 +148,10 @@ def collected_warnings(facts: Collected) -> Iterator[str]:
 
 
 def _counts(facts: Collected) -> str:
-    each = _people(facts.users)
+    each = counted(facts.users, "person")
     if facts.batches == 1:
         return f"The release counts 1 batch of {each}."
-    return f"The release counts {_people(facts.people)} in {readable(facts.batches)} batches of {each} each."
-
-
-def _people(number: int) -> str:
-    return counted(number, "person", things="people")
+    return f"The release counts {counted(facts.people, 'person')} in {readable(facts.batches)} batches of {each} each."
 
 
 def _trust(facts: Collected) -> str:

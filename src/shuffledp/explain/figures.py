@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import io
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,9 @@ _DOTS_PER_INCH = 130  # a figure of eleven inches is as wide as a page on most s
 
 _SHARE_OF_AXES = 0.75
 """Approximate share of the axes in the height of a figure; titles and labels take the rest."""
+
+_LETTERS = 9.5
+"""Points: the height of the names of lines."""
 
 _STYLE: Any = {
     "font.size": 10,
@@ -35,15 +39,6 @@ _STYLE: Any = {
 }
 
 
-def in_our_style() -> Any:
-    """Return the context in which figures are drawn: `with in_our_style():`."""
-    try:
-        from matplotlib import rc_context
-    except ImportError:
-        raise MissingExtraError("matplotlib", extra="plot") from None
-    return rc_context(_STYLE)
-
-
 def check_figure(path: Path) -> None:
     """Refuse a path that a figure cannot be saved to, before any work is done."""
     if path.suffix not in _ENDINGS:
@@ -51,39 +46,57 @@ def check_figure(path: Path) -> None:
     check_folder(path)
 
 
-def new_figure(width: float, height: float) -> Any:
-    """Return an empty figure; its size is in inches."""
+def new_axes(height: float) -> Any:
+    """Return axes of a new figure of this height in inches, which a notebook shows."""
     try:
+        from matplotlib import pyplot
+    except ImportError:
+        raise MissingExtraError("matplotlib", extra="plot") from None
+    return pyplot.subplots(figsize=(8, height), layout="constrained")[1]
+
+
+def plain(axes: Any, *, grid: str) -> None:
+    """Show labels as they are, and only the lines that help: a grid of the axis of people, and few edges."""
+    for text in (*axes.get_xticklabels(), *axes.get_yticklabels()):
+        text.set_parse_math(False)  # a label such as $5 is not a formula
+    axes.minorticks_off()
+    axes.spines[["top", "right"]].set_visible(False)
+    axes.grid(axis=grid, alpha=0.25)
+    axes.set_axisbelow(True)
+
+
+@contextmanager
+def saved_figure(path: Path, width: float, height: float) -> Iterator[Any]:
+    """Begin a figure of this size in inches, in our style; at the end save it by the ending of the path."""
+    check_figure(path)
+    try:
+        from matplotlib import rc_context
         from matplotlib.figure import Figure
     except ImportError:
         raise MissingExtraError("matplotlib", extra="plot") from None
-    return Figure(figsize=(width, height), layout="constrained")
-
-
-def save_figure(figure: Any, path: Path) -> None:
-    """Save a figure as SVG, PNG or PDF, by the ending of the path."""
-    check_figure(path)
-    content = io.BytesIO()
-    kind = path.suffix.removeprefix(".")
+    content, kind = io.BytesIO(), path.suffix.removeprefix(".")
     # no date, so that drawing the same data again changes nothing
     undated: dict[str, Any] = {"svg": {"Date": None}, "pdf": {"CreationDate": None}}.get(kind, {})
-    figure.savefig(content, format=kind, dpi=_DOTS_PER_INCH, metadata=undated)
+    with rc_context(_STYLE):
+        figure = Figure(figsize=(width, height), layout="constrained")
+        yield figure
+        figure.savefig(content, format=kind, dpi=_DOTS_PER_INCH, metadata=undated)
     write_whole(path, content.getvalue())
 
 
-def names_at_ends(axes: Any, ends: Sequence[tuple[float, float, str, str]], *, letters: float = 9.5) -> None:
+def names_at_ends(axes: Any, ends: Sequence[tuple[float, float, str, str]]) -> None:
     """Write the name of each line beside its end, given as (x, y, name, colour).
 
     Names at the same x are moved apart so that they do not overlap, and a thin line connects each end with its name.
     The name of a line that ends before others is a little below it, where they do not cross it. Scale and limits of
     the axes must be final.
     """
-    apart, last = 1.25 * letters, max((end[0] for end in ends), default=0.0)
+    apart, last = 1.25 * _LETTERS, max((end[0] for end in ends), default=0.0)
     for x in sorted({end[0] for end in ends}):
         group = sorted((end for end in ends if end[0] == x), key=lambda end: end[1])
         wanted = [_height(axes, y) for _, y, _, _ in group]
         for (_, y, name, colour), place in zip(group, spread(wanted, apart), strict=True):
-            moved = place - _height(axes, y) - (0 if x == last else letters)
+            moved = place - _height(axes, y) - (0 if x == last else _LETTERS)
             axes.annotate(
                 name,
                 (x, y),
@@ -91,7 +104,7 @@ def names_at_ends(axes: Any, ends: Sequence[tuple[float, float, str, str]], *, l
                 textcoords="offset points",
                 va="center",
                 color=colour,
-                fontsize=letters,
+                fontsize=_LETTERS,
                 fontweight="bold",
                 annotation_clip=False,
                 arrowprops={"arrowstyle": "-", "color": colour, "linewidth": 0.7, "shrinkA": 1, "shrinkB": 3},

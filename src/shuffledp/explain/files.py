@@ -1,9 +1,9 @@
-"""A release as a file: the formats, their media types, and saving."""
+"""Results as files: the formats of a release, their media types, and saving."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -31,8 +31,7 @@ def parquet_bytes(table: Any) -> bytes:
     return bytes(file.getvalue())
 
 
-def arrow_bytes(table: Any) -> bytes:
-    """Return an Arrow table as an Arrow file."""
+def _arrow_bytes(table: Any) -> bytes:
     import pyarrow
 
     file = pyarrow.BufferOutputStream()
@@ -41,8 +40,8 @@ def arrow_bytes(table: Any) -> bytes:
     return bytes(file.getvalue())
 
 
-def with_about(release: Release) -> Any:
-    """Return the table of a release; its schema's metadata has everything else that the JSON file has."""
+def _with_about(release: Release) -> Any:
+    """The table of a release; its schema's metadata has everything else that the JSON file has."""
     table = release.estimate.to_arrow()
     return table.replace_schema_metadata({"shuffledp": json.dumps(about(release), allow_nan=False)})
 
@@ -51,19 +50,28 @@ FORMATS = {
     ".html": Format("text/html; charset=utf-8", lambda release: page(release).encode()),
     ".csv": Format("text/csv; charset=utf-8", lambda release: release.estimate.to_csv().encode()),
     ".json": Format("application/json", lambda release: release.to_json().encode()),
-    ".parquet": Format("application/vnd.apache.parquet", lambda release: parquet_bytes(with_about(release))),
+    ".parquet": Format("application/vnd.apache.parquet", lambda release: parquet_bytes(_with_about(release))),
 }
 """The formats of a saved release, by the ending of the file."""
 
-ARROW = Format("application/vnd.apache.arrow.file", lambda release: arrow_bytes(with_about(release)))
+ARROW = Format("application/vnd.apache.arrow.file", lambda release: _arrow_bytes(_with_about(release)))
 """What an analyzer offers to programs besides `FORMATS`."""
 
 
-def check_writable(path: Path) -> None:
-    """Refuse a path that `save` could not write, before any work is done."""
-    if path.suffix.lower() not in FORMATS:
-        raise ParameterError(f"an output must end in {', '.join(FORMATS)}; got {path.name}")
+def check_writable(path: Path, endings: Collection[str] = FORMATS) -> None:
+    """Refuse a path that cannot be written in the format of its ending, before any work is done."""
+    if path.suffix.lower() not in endings:
+        raise ParameterError(f"an output must end in {', '.join(endings)}; got {path.name}")
     check_folder(path)
+
+
+def write(path: Path, endings: Collection[str], content: Callable[[str], bytes], *, overwrite: bool) -> Path:
+    """Write the content for the path's ending; an interrupt leaves the previous file as it was."""
+    check_writable(path, endings)
+    if not overwrite:
+        refuse_existing(path, how="choose another name, or set overwrite=True")
+    write_whole(path, content(path.suffix.lower()))
+    return path
 
 
 def save(release: Release, path: Path, *, overwrite: bool = True, command: str | None = None) -> Path:
@@ -71,10 +79,8 @@ def save(release: Release, path: Path, *, overwrite: bool = True, command: str |
 
     A report names `command`, the command line that makes such a release.
     """
-    check_writable(path)
-    if not overwrite:
-        refuse_existing(path, how="choose another name, or set overwrite=True")
-    ending = path.suffix.lower()
-    content = page(release, command=command).encode() if ending == ".html" else FORMATS[ending].content(release)
-    write_whole(path, content)
-    return path
+
+    def content(ending: str) -> bytes:
+        return page(release, command=command).encode() if ending == ".html" else FORMATS[ending].content(release)
+
+    return write(path, FORMATS, content, overwrite=overwrite)

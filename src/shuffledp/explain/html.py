@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 from base64 import b64encode
-from functools import cache
+from functools import cache, partial
 from typing import TYPE_CHECKING, Any
 
 from shuffledp.errors import MissingExtraError
@@ -49,7 +49,7 @@ def environment(package: str = "") -> Environment:
         label=label,
         moment=moment,
         number=_number,
-        people=_people,
+        people=partial(counted, thing="person"),
         sentence=sentence,
         shown=_shown,
         whole=_whole,
@@ -76,10 +76,6 @@ def _bound(bound: float, digits: int = 2) -> str:
 
 def _number(number: int) -> str:
     return readable(int(number))
-
-
-def _people(number: int) -> str:
-    return counted(number, "person", things="people")
 
 
 def _whole(number: float) -> str:

@@ -1,21 +1,19 @@
-"""The report of a release: one HTML page without scripts, for phones, screens and paper.
+"""The report of a release: one HTML page without scripts, for phones, screens and paper; and a cell of a notebook.
 
-`context` prepares everything that the templates of `templates/parts/` show. The report includes all of them; the
+`context` prepares everything that the macros of `templates/macros.html` show. The report includes all of them; the
 console includes some. Whatever people wrote is escaped there.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 from shuffledp.explain.bars import html_bars
-from shuffledp.explain.contributions import cap_sentences, more_than_cap_sentences
-from shuffledp.explain.distribution import distribution_section
+from shuffledp.explain.charts import all_values, distribution_section, privacy_curve, quantile_rows
 from shuffledp.explain.heat_map import can_be_mapped, heat_map
-from shuffledp.explain.html import render
-from shuffledp.explain.notebook import unseen
-from shuffledp.explain.privacy import Protection, one_in
-from shuffledp.explain.protocols import protocol_title
+from shuffledp.explain.html import environment, render, stylesheet
+from shuffledp.explain.protocols import Protection, cap_sentences, more_than_cap_sentences, one_in, protocol_title
 from shuffledp.explain.release import (
     NEGATIVE,
     evaluation_sentence,
@@ -32,8 +30,15 @@ from shuffledp.explain.release import (
     warning_sentences,
 )
 from shuffledp.explain.series import about_series, html_series, series_of
-from shuffledp.explain.svg import all_values, privacy_curve
-from shuffledp.formatting import at_most, confidence_level, counted, share_at_most, short_repr, shown
+from shuffledp.formatting import (
+    confidence,
+    confidence_level,
+    counted,
+    people_at_most,
+    share_at_most,
+    short_repr,
+    shown,
+)
 from shuffledp.histogram.estimate import MOST_BARS, Estimate, Row, values_among
 from shuffledp.histogram.labels import NotAValue, NoText
 from shuffledp.histogram.ordered_estimate import OrderedEstimate
@@ -48,18 +53,15 @@ LONGEST_EDGES = 400
 MOST_ROWS = 200
 """Rows of the table; the files have all of them."""
 
-PARTS = ("cautions", "cards", "picture", "ranks", "guarantee", "meaning", "counting", "table", "made")
-"""The templates of a release, in `templates/parts/`."""
-
 
 def page(release: Release, *, command: str | None = None) -> str:
     """Render the report. `command` is the command line that makes such a release; None leaves it out."""
     return str(render("report.html", **context(release, command=command)))
 
 
-def part(name: str, release: Release) -> Markup:
-    """Render one part of the report; empty if it does not apply to this release."""
-    return render(f"parts/{name}.html", **context(release))
+def parts(release: Release) -> Any:
+    """Return the parts of a page about a release: functions without arguments that render them."""
+    return environment().get_template("macros.html").make_module(context(release))
 
 
 def context(release: Release, *, command: str | None = None) -> dict[str, Any]:
@@ -121,8 +123,9 @@ def headline(release: Release) -> list[tuple[str, str]]:
         (f"{release.detection_limit:,} or more", f"{same}: {seen}, {sure}"),
     ]
     if len(estimate):  # of this very release; `release.error` was known before it, for any data
-        off = f"people: the largest error of a shown {'' if estimate.cap is None else 'capped '}number, {sure}"
-        numbers.append((f"± {at_most(estimate.largest_distance)}", off))
+        off, things = people_at_most(estimate.largest_distance).rsplit(" ", 1)
+        capped = "" if estimate.cap is None else "capped "
+        numbers.append((f"± {off}", f"{things}: the largest error of a shown {capped}number, {sure}"))
     if estimate.detection is not None:
         chance = f"or less: the chance that any {what} shown is held by nobody, if no one cheats"
         numbers.append((one_in(estimate.detection.risk), chance))
@@ -186,11 +189,10 @@ def _in_python(domain: Any) -> str:
 
 
 def _not_shown(release: Release) -> str:
-    """What is known of a value that is not shown."""
     estimate, what = release.estimate, noun(release.estimate)
     if estimate.reports_all:
         return "Every possible value is shown with noise, also values that nobody holds."
-    most = counted(release.estimate.simultaneous.unreported_high, "person", things="people")
+    most = counted(release.estimate.simultaneous.unreported_high, "person")
     number = estimate.values_shown
     other = (
         f"A {what} that is not among the {number:,}"
@@ -231,7 +233,6 @@ def _guarantee(release: Release) -> dict[str, Any] | None:
 
 
 def _table(release: Release) -> dict[str, Any] | None:
-    """The rows of the table; None if no value is shown."""
     estimate = release.estimate
     if not len(estimate):
         return None
@@ -281,3 +282,38 @@ def _code(release: Release, command: str | None) -> dict[str, str]:
         "Parameters": short_repr(release.protocol),
     }
     return {name: text for name, text in found.items() if text}
+
+
+def cell(
+    estimate: Estimate,
+    *,
+    limit: int,
+    column: str,
+    title: str,
+    summary: str,
+    cautions: Iterable[str] = (),
+    below: Iterable[str] = (),
+) -> Markup:
+    """Render an estimate: a part of a page with its own style, without scripts."""
+    series, pairs = series_of(estimate), can_be_mapped(estimate)
+    bars = estimate.rows_to_show(limit) if not series or len(estimate) <= MOST_BARS else []
+    styles = [stylesheet("bars.css"), *([stylesheet("heat_map.css")] if pairs else [])]
+    return render(
+        "notebook.html",
+        cautions=cautions,
+        title=title,
+        summary=summary,
+        styles=styles,
+        quantiles=quantile_rows(estimate) if isinstance(estimate, OrderedEstimate) else [],
+        confidence=confidence(estimate.beta),
+        heat_map=heat_map(estimate, column=column) if pairs else "",
+        series="" if series is None else html_series(series, column=column),
+        about_series="" if series is None else about_series(series, unreported_high=unseen(estimate)),
+        bars=html_bars(bars, column=column) if bars else "",
+        below=below,
+    )
+
+
+def unseen(estimate: Estimate) -> int | None:
+    """The most people with a value that is not shown; None if every value is shown."""
+    return estimate.simultaneous.unreported_high if not estimate.reports_all else None

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 
-from shuffledp.explain.contributions import cap_sentences, uncapped_in_trials
+from shuffledp.explain.protocols import cap_sentences, uncapped_in_trials
 from shuffledp.formatting import (
     at_most,
     confidence_level,
@@ -19,12 +19,13 @@ from shuffledp.formatting import (
     share_at_most,
 )
 from shuffledp.release.choose import is_smaller
+from shuffledp.release.free_text import TextSimulation
 from shuffledp.release.notes import USELESS_SHARE, Caution, cautions
 from shuffledp.release.plan import Plan
 from shuffledp.release.plan_rows import PlanRow, Problem, RangeAdvice, RangeRow, Reason
 from shuffledp.release.simulate import RangeSimulation, Simulation
 
-_WHY = {
+WHY = {
     Reason.AS_ASKED: "as requested",
     Reason.SMALLEST_ERROR: "the smallest error",
     Reason.SMALLEST_ERROR_NO_FALSE_POSITIVES: "the smallest error among protocols without false positives",
@@ -32,14 +33,10 @@ _WHY = {
     Reason.SMALLEST_ERROR_MANY_FALSE_POSITIVES: "the smallest error, although most values shown are held by nobody",
     Reason.FEW_MESSAGES: "few messages, however many values are possible",
 }
+"""Why a protocol was chosen, as a phrase."""
 
 _RESOLVED_BITS = 64
 """With fewer possible values, an error near the number of people is a meaningful bound."""
-
-
-def why(reason: Reason) -> str:
-    """Return why a protocol was chosen, as a phrase."""
-    return _WHY[reason]
 
 
 def problem(row: PlanRow) -> str:
@@ -67,7 +64,7 @@ def warning_sentence(caution: Caution, *, users: int, delta: float, error: float
         return "most people have no date that can be read: give the format of the dates, such as %m/%d/%Y"
     if caution is Caution.MOSTLY_NO_NUMBER:
         return "most people have no number that can be read: check how numbers are written, such as 1234.5"
-    people = counted(users, "person", things="people")
+    people = counted(users, "person")
     return f"an error of up to {at_most(error)} of {people} says little: use more people"
 
 
@@ -79,7 +76,7 @@ def warnings(*, users: int, delta: float, error: float = 0.0) -> Iterator[str]:
 
 def headline(plan: Plan) -> str:
     """Return the question of a plan in one line."""
-    people = counted(plan.users, "person", things="people")
+    people = counted(plan.users, "person")
     if plan.values_per_person > 1:
         people += f" with up to {plan.values_per_person} values each"
     possible = counted(plan.bins, "possible value") if plan.listed else "any value"
@@ -173,7 +170,7 @@ def _reason(plan: Plan, name: str | None, reason: Reason, *, most: float) -> str
     false_positives = "It shows every value with noise" if row.false_positive_bins else "It has no false positives"
     if row.false_positive_bins and plan.bins > plan.users:
         false_positives += f", and most of the {readable(plan.bins)} possible values are held by nobody"
-    return f"{row.title}: {why(reason)}{limit}. {false_positives}."
+    return f"{row.title}: {WHY[reason]}{limit}. {false_positives}."
 
 
 def details(plan: Plan, *, held: bool = False) -> dict[str, str]:
@@ -219,7 +216,7 @@ def unresolved(row: PlanRow, plan: Plan) -> bool:
 
 def range_problem(row: RangeRow) -> str:
     """Return why ranges cannot be counted in this way, as the end of a sentence; empty if they can."""
-    return "" if row.needed_users is None else f"needs at least {counted(row.needed_users, 'person', things='people')}"
+    return "" if row.needed_users is None else f"needs at least {counted(row.needed_users, 'person')}"
 
 
 def range_recommendation(advice: RangeAdvice, rows: list[RangeRow], *, held: bool = False) -> list[str]:
@@ -268,7 +265,7 @@ _MOST_BITS = 64
 def simulation_headline(found: Simulation | RangeSimulation) -> str:
     """Return what was simulated, in one line."""
     trials = len(found.trials) if isinstance(found, Simulation) else len(found.largest_errors)
-    people = counted(found.people, "person", things="people")
+    people = counted(found.people, "person")
     simulated = counted(trials, "simulated release")
     return f"{simulated}: {found.title}, {people}, {epsilon_delta(found.epsilon, found.delta)}"
 
@@ -313,3 +310,46 @@ def simulation_text(found: Simulation | RangeSimulation) -> str:
     errors = ", ".join(f"{name} {error:,.1f}" for name, error in found.error_quantiles().items())
     quantiles = f"Quantiles of {simulation_errors(found)}: {errors}."
     return "\n".join([simulation_headline(found), quantiles, *simulation_sentences(found)])
+
+
+SIMULATION_EXPLAINED = {
+    "Simulation": "Every release makes all messages of the same texts with new noise from the seed, and searches them.",
+    "Detection limit": (
+        "The fewest people of a text that is shown with the stated probability. It holds for the longest texts. "
+        "Shorter ones are counted on several levels and are usually found from fewer people on."
+    ),
+    "Not private": "The result depends on the true texts without noise. Use it for data you own; do not publish it.",
+}
+"""The paragraphs that explain a simulation, by title."""
+
+
+def text_simulation_headline(found: TextSimulation) -> str:
+    """Return what was simulated, in one line."""
+    people = counted(found.people, "person")
+    return (
+        f"{counted(len(found.trials), 'simulated release')} of free text: {people}, "
+        f"{epsilon_delta(found.epsilon, found.delta)}"
+    )
+
+
+def text_simulation_sentences(found: TextSimulation) -> list[str]:
+    """Return recall, precision, cost and coverage, and that this is not private."""
+    trials = found.trials
+    limits = sorted(trial.detection_limit for trial in trials)
+    frequent, hits = sum(trial.frequent for trial in trials), sum(trial.found for trial in trials)
+    false = sum(trial.false_positives for trial in trials)
+    held = sum(trial.covered for trial in trials)
+    seconds = sum(trial.seconds for trial in trials) / len(trials)
+    return [
+        f"Detection limit: {people_at_most(limits[-1])}; a text with this many is shown with probability at least "
+        f"{confidence_level(found.beta)}. Planned: {people_at_most(found.planned_limit)}.",
+        f"Recall: {hits:,} of {frequent:,} texts at or above the limit were shown ({found.recall:.1%}), over all "
+        "releases.",
+        f"False positives: {false:,} of {sum(trial.reported for trial in trials):,} shown texts; each release has any "
+        f"with probability at most {share_at_most(found.risk)}.",
+        f"All intervals contained the truth in {held:,} of {counted(len(trials), 'release')}; the guarantee is a share "
+        f"of at least {confidence_level(found.beta)}.",
+        f"Cost: {found.messages:,.1f} messages and {found.bytes:,.0f} bytes per person before encryption, on "
+        f"{counted(found.levels, 'level')} of {counted(found.pieces, 'piece')}; search {seconds:,.1f} s.",
+        NOT_PRIVATE,
+    ]

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from shuffledp.explain.figures import check_figure, in_our_style, names_at_ends, new_figure, save_figure
+from shuffledp.explain.figures import names_at_ends, saved_figure
 from shuffledp.formatting import counted, epsilon_delta, privacy_figure, readable, share_at_most, shown
 from shuffledp.ledger import Standing
 from shuffledp.paper.separation import Separation
@@ -26,7 +26,6 @@ _CURVE, _LIMIT, _SUM = "#2166ac", "#c51b8a", "#8792a2"
 
 def draw_budget(standing: Standing, path: Path) -> None:
     """Save the curve of all releases of a ledger together, and its limit."""
-    check_figure(path)
     budget = standing.budget
     naive = standing.sum_of_epsilons, standing.sum_of_deltas
     with_naive = bool(standing.entries) and naive[0] < 4 * budget.epsilon and naive[1] > 0
@@ -34,8 +33,7 @@ def draw_budget(standing: Standing, path: Path) -> None:
     epsilons = np.linspace(0, right, _POINTS)
     deltas = np.array([standing.total.delta(float(epsilon)) for epsilon in epsilons])
     lowest = max(_SMALLEST, budget.delta * 1e-4)
-    with in_our_style():
-        figure = new_figure(7.6, 4.6)
+    with saved_figure(path, 7.6, 4.6) as figure:
         axes = figure.subplots()
         number = counted(len(standing.entries), "release")
         if standing.entries:
@@ -56,7 +54,6 @@ def draw_budget(standing: Standing, path: Path) -> None:
         )
         axes.grid(alpha=0.25)
         axes.legend(frameon=False, loc="upper right")
-        save_figure(figure, path)
 
 
 _PANELS = {
@@ -95,8 +92,7 @@ def draw_comparison(results: list[Measurement], path: Path, *, epsilon: float, d
     measured = [result for result in results if not result.problem]
     models = [model for model in _PANELS if any(result.model == model for result in measured)]
     strong = _strong(measured)
-    with in_our_style():
-        figure = new_figure(3.4 * sum(_PANELS[model][2] for model in models) + 0.6, 4.8)
+    with saved_figure(path, 3.4 * sum(_PANELS[model][2] for model in models) + 0.6, 4.8) as figure:
         widths = [_PANELS[model][2] for model in models] or [1.0]
         panels = figure.subplots(1, max(len(models), 1), sharey=True, width_ratios=widths, squeeze=False)[0]
         panels[0].set(yscale="log", ylabel="largest error over all values, in people")
@@ -112,7 +108,6 @@ def draw_comparison(results: list[Measurement], path: Path, *, epsilon: float, d
             f"Measured error, {fixed}, {epsilon_delta(epsilon, delta)}{faint}",
             fontsize=11,
         )
-        save_figure(figure, path)
 
 
 def _strong(measured: Iterable[Measurement]) -> dict[str, str]:
@@ -191,14 +186,11 @@ _AXES = {
 
 def draw_separation(results: Sequence[Separation], path: Path) -> None:
     """Save the number of people needed against the size of the problem, a panel per problem."""
-    check_figure(path)
-    with in_our_style():
-        figure = new_figure(5.6 * len(results), 4.6)
+    with saved_figure(path, 5.6 * len(results), 4.6) as figure:
         for axes, result in zip(figure.subplots(1, len(results), squeeze=False)[0], results, strict=True):
             _panel(axes, result)
         guarantees = dict.fromkeys(f"{epsilon_delta(result.epsilon, result.delta)}" for result in results)
         figure.suptitle(f"People needed for a success probability of 99/100; {'; '.join(guarantees)}", fontsize=11)
-        save_figure(figure, path)
 
 
 def _panel(axes: Any, result: Separation) -> None:
@@ -240,10 +232,8 @@ _TRADE_OFF_LINES = {
 
 def draw_trade_off(result: TradeOff, path: Path) -> None:
     """Save the error against messages per person, and against the number of values."""
-    check_figure(path)
     asked = result.asked
-    with in_our_style():
-        figure = new_figure(11.5, 4.4)
+    with saved_figure(path, 11.5, 4.4) as figure:
         by_messages, by_bins = figure.subplots(1, 2)
         _error_against_messages(by_messages, result)
         _error_against_bins(by_bins, result)
@@ -252,7 +242,6 @@ def draw_trade_off(result: TradeOff, path: Path) -> None:
             f"Largest error over all values, in people, {100 * (1 - asked.beta):.4g}% of the time; {guarantee}",
             fontsize=11,
         )
-        save_figure(figure, path)
 
 
 def _error_against_messages(axes: Any, result: TradeOff) -> None:

@@ -1,4 +1,4 @@
-"""Sentences about a protocol: its guarantee, the trusted parties, its noise and its expected error.
+"""Sentences about a protocol: its guarantee, the trusted parties, its noise, its error, and the contribution cap.
 
 Bounds are rounded in the direction that keeps them true.
 """
@@ -6,7 +6,9 @@ Bounds are rounded in the direction that keeps them true.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from fractions import Fraction
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from shuffledp.formatting import (
     confidence,
@@ -16,7 +18,12 @@ from shuffledp.formatting import (
     privacy_figure,
     share_at_most,
 )
-from shuffledp.histogram.facts import NoiseFacts, NoiseKind, ProtocolFacts, Trusted
+from shuffledp.histogram.facts import Cap, NoiseFacts, NoiseKind, ProtocolFacts, Trusted
+
+if TYPE_CHECKING:
+    from shuffledp.histogram.estimate import Estimate
+    from shuffledp.release.release import GroupPrivacy
+    from shuffledp.release.simulate import UncappedErrors
 
 _MOST_MESSAGES = 1e9
 """Messages per person above which nobody would send them: their number is not mentioned."""
@@ -131,7 +138,7 @@ def trust_sentence(facts: ProtocolFacts) -> str:
             "The party that holds the data, which saw every value and sampled the noise. The guarantee holds against "
             "everyone who sees only the published result."
         )
-    people = counted(facts.users, "person", things="people") + (" of every batch" if facts.batches > 1 else "")
+    people = counted(facts.users, "person") + (" of every batch" if facts.batches > 1 else "")
     honest = facts.honest_users
     who = f"all {people}" if honest in (None, facts.users) else f"at least {honest:,} of the {people}"
     return (
@@ -194,3 +201,104 @@ def within(error: float, people: int | None = None) -> str:
 def share_of_all(error: float, people: int, *, whole: str = "all") -> str:
     """An error bound as a share of all people, in brackets after a space; empty if it is 100% or more."""
     return f" ({percent_at_most(error, people)} of {whole})" if error < people else ""
+
+
+class Guaranteed(Protocol):
+    """A verified guarantee, of a release or of a task."""
+
+    @property
+    def epsilon(self) -> float:
+        """The epsilon that holds."""
+
+    @property
+    def delta(self) -> float:
+        """The delta that holds at this epsilon."""
+
+    @property
+    def strength(self) -> str:
+        """How well it protects one person: strong, moderate or weak."""
+
+
+class Protection(NamedTuple):
+    """A verified guarantee in everyday terms: `factor` and `chance` are bounds, rounded so that they hold."""
+
+    factor: str
+    chance: str
+    strength: str
+
+    @classmethod
+    def of(cls, guarantee: Guaranteed) -> Protection:
+        """Describe a guarantee."""
+        return cls(times(guarantee.epsilon), one_in(guarantee.delta), guarantee.strength)
+
+
+def several_rows(found: GroupPrivacy, *, delta: float, things: str = "rows") -> str:
+    """The privacy of a person with several rows or reports, where one has this `delta`; without a full stop."""
+    who = f"a person with {found.rows} {things}"
+    if not math.isfinite(found.epsilon):
+        return f"nothing is guaranteed to {who}"
+    figure = f"{'' if found.exact else 'at most '}{share_at_most(found.epsilon, digits=4)}"
+    where = "(same delta)" if found.delta == delta else f"at delta {privacy_figure(found.delta)}"
+    return f"{who} has epsilon {figure} {where}"
+
+
+def times(epsilon: float) -> str:
+    """Return e^epsilon, rounded up, as the number before "times"."""
+    if epsilon > 700:  # e^709 is the largest that a float holds
+        return "any number of"
+    factor = math.exp(epsilon)
+    if factor < 100:
+        return share_at_most(factor, digits=3)
+    # of a number beyond a million nobody reads more than three digits, and a float does not know all of them
+    return f"{math.ceil(factor) if factor < 1e6 else int(float(share_at_most(factor, digits=3))):,}"
+
+
+def one_in(chance: float | str) -> str:
+    """Return a chance as people say it, never smaller than it is."""
+    exact = Fraction(str(chance))  # of its decimal digits: 1e-05 is 1 in 100,000, though its float is not
+    return "0" if not exact else f"1 in {int(1 / exact):,}"
+
+
+def cap_sentences(cap: Cap | None) -> list[str]:
+    """What counts and intervals mean under a contribution cap; nothing without one."""
+    if cap is None:
+        return []
+    values, few = ("one value", "one") if cap.values == 1 else (f"at most {cap.values:,} values", f"{cap.values:,}")
+    return [
+        f"Counts include {values} per person; people with more are counted for {few} of them, chosen at random. "
+        "Intervals cover these capped counts."
+    ]
+
+
+def more_than_cap_sentences(estimate: Estimate) -> list[str]:
+    """The number of people who have more values than count, if they are counted.
+
+    The sentence depends on the options and on the noisy result, never on whether anybody has more values.
+    """
+    more, cap = estimate.more_than_cap, estimate.cap
+    if more is None or cap is None:
+        return []
+    have = f"have more than {counted(cap.values, 'value')}; their further values are not counted."
+    if more.label in estimate:
+        return [f"About {round(more.count):,} people ({more.low:,} to {more.high:,}) {have}"]
+    return [f"At most {counted(more.high, 'person')} {have}"]
+
+
+def uncapped_sentence(found: UncappedErrors) -> str:
+    """The errors of a release against the numbers of people who have each value, without the cap."""
+    return _uncapped([found], "the largest error")
+
+
+def uncapped_in_trials(found: Sequence[UncappedErrors]) -> list[str]:
+    """The errors of many simulated releases without the cap; nothing if there is none."""
+    return [_uncapped(found, "the largest error of all releases")] if found else []
+
+
+def _uncapped(found: Sequence[UncappedErrors], error: str) -> str:
+    covered, shown = sum(one.covered for one in found), sum(one.shown for one in found)
+    worst = max(found, key=lambda one: one.largest_error)
+    return (
+        f"Without the cap, {covered:,} of {counted(shown, 'interval')} of shown values "
+        f"{'holds' if covered == 1 else 'hold'} the true count; {error} is {worst.largest_error:,.1f} people "
+        f"({-worst.cap_error:+,} from the cap, {worst.noise_error:+,.1f} from noise)."
+    )

@@ -7,13 +7,19 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from shuffledp.explain.bars import draw_bars, new_axes, text_bars
-from shuffledp.explain.contributions import cap_sentences, more_than_cap_sentences, uncapped_sentence
+from shuffledp.explain.bars import draw_bars, text_bars
 from shuffledp.explain.ledger import spent_note
-from shuffledp.explain.plan import warning_sentence
-from shuffledp.explain.plan import why as reason_phrase
-from shuffledp.explain.privacy import one_in, several_rows
-from shuffledp.explain.protocols import about, protocol_title, within
+from shuffledp.explain.plan import WHY, warning_sentence
+from shuffledp.explain.protocols import (
+    about,
+    cap_sentences,
+    more_than_cap_sentences,
+    one_in,
+    protocol_title,
+    several_rows,
+    uncapped_sentence,
+    within,
+)
 from shuffledp.explain.series import Series, draw_series, is_condensed, series_of, text_series
 from shuffledp.formatting import (
     at_most,
@@ -51,7 +57,7 @@ _NOTES: Mapping[NoteKind, str] = {
         "number is private too."
     ),
     NoteKind.SEVERAL_VALUES: (
-        "{number} of each person {count}, chosen at random if there are more. Rows without a person are left out."
+        "{which} of each person {count}, chosen at random if there are more. Rows without a person are left out."
     ),
     NoteKind.ROWS: (
         "Each row counts as one person. The guarantee is per row: a person with several rows is protected less, unless "
@@ -93,13 +99,13 @@ def condition_sentence(estimate: Estimate) -> str:
     passing = estimate.passing
     assert passing is not None
     return (
-        f"Condition: about {_people(round(passing.count))} ({passing.low:,} to {passing.high:,}) have a value where "
-        f"{shown(estimate.where, width=200)}."
+        f"Condition: about {counted(round(passing.count), 'person')} ({passing.low:,} to {passing.high:,}) have a "
+        f"value where {shown(estimate.where, width=200)}."
     )
 
 
 def share_interval(share: Share) -> str:
-    """A share and its interval."""
+    """A share with its interval, rounded outwards."""
     return f"{share.share:.1%} ({math.floor(1000 * share.low) / 10:.1f} to {math.ceil(1000 * share.high) / 10:.1f}%)"
 
 
@@ -164,7 +170,7 @@ def summary(estimate: Estimate) -> str:
     if promised is not None:
         bounds = (share_at_most(bound, digits=4) for bound in (promised.epsilon, promised.delta))
         private = f", ({', '.join(bounds)}) private"
-    return f"{values_shown(estimate)} of {_people(estimate.people)}{private}"
+    return f"{values_shown(estimate)} of {counted(estimate.people, 'person')}{private}"
 
 
 def noun(estimate: Estimate) -> str:
@@ -213,12 +219,14 @@ _TEXT_COLUMNS = 66
 
 def plot(estimate: Estimate, axes: Any, *, limit: int | None, log: bool) -> Any:
     """Draw ordered values as columns, and others as bars, on matplotlib axes; return the axes."""
-    rows = estimate.rows_in_order() if limit is None and estimate.in_order else None
-    rows = estimate.rows_to_show(MOST_BARS if limit is None else limit) if rows is None else rows
+    if limit is None and estimate.in_order:
+        rows = estimate.rows_in_order()
+    else:
+        rows = estimate.rows_to_show(MOST_BARS if limit is None else limit)
     series = Series.of(rows, log=log) if estimate.in_order else None
     if series is not None:
         return draw_series(series, axes)
-    return draw_bars(new_axes(len(rows)) if axes is None else axes, rows, log=log)
+    return draw_bars(axes, rows, log=log)
 
 
 def notebook(release: Release) -> str:
@@ -230,7 +238,7 @@ def notebook(release: Release) -> str:
 
 def html_table(estimate: Estimate, *, limit: int, column: str, title: str, cautions: Iterable[str] = ()) -> str:
     """The values as HTML with charts: a part of a page, without scripts."""
-    from shuffledp.explain.notebook import cell
+    from shuffledp.explain.page import cell
 
     below = _below(estimate, estimate.rows_to_show(limit))
     return cell(
@@ -307,10 +315,6 @@ def is_determined(quantile: Quantile, distribution: Distribution) -> bool:
     return (quantile.low, quantile.high) != (first, last) or first == last
 
 
-def _people(number: int) -> str:
-    return counted(number, "person", things="people")
-
-
 def _guarantee(release: Release) -> str:
     if release.estimate.guarantee is None:
         return "none was requested"
@@ -349,29 +353,25 @@ def _note_sentence(note: Note | Spent | str) -> str:
 def _note(note: Note) -> str:
     facts: dict[str, Any] = dict(note.facts)
     if note.kind is NoteKind.PROTOCOL:
-        why = reason_phrase(facts["reason"]) + (", of those that fit" if facts["limited"] else "")
+        why = WHY[facts["reason"]] + (", of those that fit" if facts["limited"] else "")
         return f"Protocol: {facts['title']}, {why}."
     if note.kind is NoteKind.CONDITION:
         facts["absent"] = Absent(most=0)
     elif note.kind is NoteKind.MESSAGES:
         facts["number"] = counted(facts["number"], "message")
     elif note.kind is NoteKind.SEVERAL_VALUES:
-        one = facts["number"] == 1
-        facts |= {"count": "counts" if one else "count", "number": _different_values(facts["number"])}
+        number = facts["number"]
+        facts["which"] = "One of the different values" if number == 1 else f"Up to {number} different values"
+        facts["count"] = "counts" if number == 1 else "count"
     elif note.kind is NoteKind.LISTED:
         facts["number"] = counted(facts["number"], "possible value")
     return _NOTES[note.kind].format(**facts)
 
 
-def _different_values(number: int) -> str:
-    return "One of the different values" if number == 1 else f"Up to {number} different values"
-
-
 def _result(estimate: Estimate) -> str:
-    """How many values are shown, and of how many."""
     values = _values_each(estimate)
     several = values > 1 and estimate.padding_bins
-    people = _people(estimate.people) + (f" with up to {values} values each" if several else "")
+    people = counted(estimate.people, "person") + (f" with up to {values} values each" if several else "")
     found = values_shown(estimate)
     if estimate.detection is not None and estimate.detection.longest is not None:
         return f"{found} shown, for {people}. Any other text of up to {estimate.detection.longest:,} bytes is possible."
@@ -389,7 +389,7 @@ def _confidence(estimate: Estimate, *, share: bool = False) -> str:
     if not estimate.reports_all:
         most = estimate.simultaneous.unreported_high
         has = "has" if estimate.cap is None else "is counted for"
-        number = readable(most) if bounds else _people(most)
+        number = readable(most) if bounds else counted(most, "person")
         bounds.append(f"any {what} {not_shown(estimate)} {has} at most {number}")
     return f"{confidence(estimate.beta)} confidence, all {what}s at once: {'; '.join(bounds)}."
 
@@ -408,18 +408,14 @@ def _confidence_sentences(estimate: Estimate) -> Iterator[str]:
 
 def _false_positives(estimate: Estimate) -> str:
     if estimate.detection is not None:
-        chance = one_in(estimate.detection.risk)
-        what = noun(estimate)
         return (
-            f"The chance that any {what} shown is held by nobody is at most {chance}, if everyone follows the protocol."
+            f"The chance that any {noun(estimate)} shown is held by nobody is at most "
+            f"{one_in(estimate.detection.risk)}, if everyone follows the protocol."
         )
     if estimate.estimator == "truncated":
         return "A value that nobody holds is never shown."
-    return _EVERY_VALUE if len(estimate) == estimate.bins else _LOOKED_UP
-
-
-_EVERY_VALUE = "Every possible value is shown, including values that nobody holds."
-_LOOKED_UP = "Only the values that were looked up are shown, including values that nobody holds."
+    which = "Every possible value is" if len(estimate) == estimate.bins else "Only the values that were looked up are"
+    return f"{which} shown, including values that nobody holds."
 
 
 def _detection_limit(release: Release) -> str:
@@ -446,7 +442,6 @@ def _not_shown(estimate: Estimate) -> str:
 
 
 def _distribution(estimate: OrderedEstimate) -> Iterator[str]:
-    """The error of the distribution function, and the median."""
     distribution = estimate.distribution()
     places = "below every edge" if estimate.edges is not None else "up to every value"
     yield (
@@ -462,7 +457,6 @@ def _distribution(estimate: OrderedEstimate) -> Iterator[str]:
 
 
 def _below(estimate: Estimate, rows: Sequence[Row]) -> Iterator[str]:
-    """The lines below a table of some values."""
     if not estimate.values_shown:
         yield nothing_shown(estimate)
     elif (more := estimate.values_shown - values_among(row.label for row in rows)) > 0:

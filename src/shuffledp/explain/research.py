@@ -69,7 +69,7 @@ def markdown_page(
     ]
     for (users, bins), rows in by_case(results).items():
         lines += [
-            f"### {counted(users, 'person', things='people')}, {counted(bins, 'value')}",
+            f"### {counted(users, 'person')}, {counted(bins, 'value')}",
             "",
             "| " + " | ".join(CELLS) + " |",
         ]

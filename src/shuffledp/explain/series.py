@@ -16,16 +16,15 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from shuffledp.errors import MissingExtraError
-from shuffledp.explain.bars import BAR_COLOUR, INTERVAL_COLOUR, PERCENT_PER_DIGIT, Bar, Scale
+from shuffledp.explain.bars import BAR_COLOUR, INTERVAL_COLOUR, PERCENT_PER_DIGIT, Scale
+from shuffledp.explain.figures import new_axes, plain
 from shuffledp.explain.html import render
 from shuffledp.formatting import counted, shown
+from shuffledp.histogram.estimate import Estimate, Row
 from shuffledp.histogram.order import is_last, regular_places
 
 if TYPE_CHECKING:
     from markupsafe import Markup
-
-    from shuffledp.histogram.estimate import Estimate
 
 MOST_COLUMNS = 240
 """Columns of a page: each is at least one pixel wide on a phone."""
@@ -74,7 +73,7 @@ class Series:
     scale: Scale
 
     @classmethod
-    def of(cls, rows: Iterable[Bar], *, most: int = MOST_COLUMNS, log: bool = False) -> Series | None:
+    def of(cls, rows: Iterable[Row], *, most: int = MOST_COLUMNS, log: bool = False) -> Series | None:
         """Return the chart of rows in order; None if fewer than two of them are values in the order."""
         rows = [row for row in rows if not is_last(row.label)]
         if len(rows) < 2:
@@ -151,7 +150,7 @@ def about_series(series: Series, *, unreported_high: int | None) -> str:
     if series.averaged > 1:
         text += f" Each column is the average of up to {counted(series.averaged, 'neighbouring value')}."
     if series.gaps and unreported_high is not None:
-        text += f" A gap is a value that is not shown: at most {counted(unreported_high, 'person', things='people')}."
+        text += f" A gap is a value that is not shown: at most {counted(unreported_high, 'person')}."
     return text
 
 
@@ -218,7 +217,7 @@ def text_series(series: Series, *, blocks: str = _BLOCKS) -> str:
 
 def draw_series(series: Series, axes: Any = None) -> Any:
     """Draw the chart on matplotlib axes; return the axes."""
-    axes = _new_axes() if axes is None else axes
+    axes = new_axes(4) if axes is None else axes
     scale = series.scale
     places = np.array([column.place for column in series.columns], dtype=float)
     counts, low, high = (
@@ -235,25 +234,12 @@ def draw_series(series: Series, axes: Any = None) -> Any:
     axes.set_ylim(scale.low, scale.high * (2 if scale.logarithmic else 1.05))
     axes.set_xlim(-0.6, series.places - 0.4)
     axes.set_xticks([mark.place for mark in series.marks], [mark.text for mark in series.marks])
-    for text in axes.get_xticklabels():
-        text.set_parse_math(False)  # a label such as $5 is not a formula
     axes.set_yticks(scale.marks, [f"{mark:,.10g}" for mark in scale.marks])
-    axes.minorticks_off()
     axes.set_ylabel(scale.name)
-    axes.spines[["top", "right"]].set_visible(False)
-    axes.grid(axis="y", alpha=0.25)
-    axes.set_axisbelow(True)
+    plain(axes, grid="y")
     return axes
 
 
-def _new_axes() -> Any:
-    try:
-        from matplotlib import pyplot
-    except ImportError:
-        raise MissingExtraError("matplotlib", extra="plot") from None
-    return pyplot.subplots(figsize=(8, 4), layout="constrained")[1]
-
-
-def is_condensed(rows: Sequence[Bar], estimate: Estimate) -> bool:
+def is_condensed(rows: Sequence[Row], estimate: Estimate) -> bool:
     """Tell whether a table of these rows leaves out ordered values, so that a chart should show all of them."""
     return estimate.in_order and len(rows) < len(estimate)

@@ -6,26 +6,29 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
-from shuffledp.collect.task.answers import (
-    AnswerText,
-)
 from shuffledp.collect.task.guarantee import Promise
 from shuffledp.collect.task.servers import ASKER_FIELDS, LONGEST_PURPOSE, Place
 from shuffledp.collect.task.task import BETA, LONGEST_QUESTION, SeriesRound, Task
 from shuffledp.errors import BrokenPromiseError
-from shuffledp.explain import answers, text_task
-from shuffledp.explain.answers import possible, what_is_counted
+from shuffledp.explain.answers import (
+    about_numbers,
+    about_texts,
+    accuracy,
+    accuracy_in_short,
+    possible,
+    text_limits,
+    text_warnings,
+    what_is_counted,
+    what_leaves,
+)
 from shuffledp.explain.plan import messages, warnings
-from shuffledp.explain.privacy import Protection, several_rows
-from shuffledp.explain.protocols import share_of_all
+from shuffledp.explain.protocols import Protection, several_rows
 from shuffledp.formatting import (
-    confidence_percent,
     counted,
     epsilon_delta,
     length_of_time,
     magnitude,
     moment,
-    people_at_most,
     privacy_figure,
     readable,
     sentence,
@@ -80,7 +83,7 @@ def summary(task: Task, *, now: datetime | None = None) -> dict[str, str]:
         "Answers": possible(task),
         "Guarantee": guarantee(task),
         **({} if task.series is None else {"Series": f"{of_series(task.series)}."}),
-        "Accuracy": _accuracy_in_short(task),
+        "Accuracy": accuracy_in_short(task),
         "Report": _report(task),
         "Shufflers" if len(task.shufflers) > 1 else "Shuffler": ", ".join(_host(place) for place in task.shufflers),
         "Analyzer": _host(task.analyzer),
@@ -101,8 +104,8 @@ def details(task: Task, *, cost: Cost | None = None, now: datetime | None = None
         "Who must be trusted": _trust(task),
         "Who may answer": _ADMITTED[task.admission].format(honest=_honest(task)),
         "What leaves the device": _leaves(task),
-        "Accuracy": _accuracy(task),
-        **({} if task.text_plan is None else {"Limits": text_task.limits(task, task.text_plan)}),
+        "Accuracy": accuracy(task),
+        **({} if task.text_plan is None else {"Limits": text_limits(task, task.text_plan)}),
         **({"Warning": f"{'. '.join([found[0], *map(sentence, found[1:])])}."} if (found := warnings_of(task)) else {}),
         "Open": f"{_times(task, now or datetime.now(UTC))}.",
     }
@@ -137,8 +140,8 @@ def about(task: Task, *, cost: Cost | None = None) -> dict[str, Any]:
         "most_messages": task.most_messages,
         "values_per_person": task.values_per_person,
         "error": None if task.text_plan else {"beta": BETA, "people": task.released_by().error(BETA).simultaneous},
-        "texts": task.text_plan and text_task.about(task, task.text_plan),
-        "numbers": task.range_plan and answers.about(task, task.range_plan),
+        "texts": task.text_plan and about_texts(task, task.text_plan),
+        "numbers": task.range_plan and about_numbers(task, task.range_plan),
         "cost": cost,
         "warnings": warnings_of(task),
     }
@@ -156,7 +159,7 @@ def warnings_of(task: Task) -> list[str]:
     """Return the warnings about a task: a large delta, a large error, forged texts, all servers on one host."""
     plan = task.text_plan
     error = 0.0 if plan else task.released_by().error(BETA).simultaneous
-    texts = text_task.warnings(task, plan) if plan else []
+    texts = text_warnings(task, plan) if plan else []
     return [*warnings(users=task.users, delta=task.guarantee.delta, error=error), *texts, *_one_host(task)]
 
 
@@ -267,24 +270,11 @@ def _host(place: Place) -> str:
 def _leaves(task: Task) -> str:
     layers = ", inside one more layer for each shuffler" if len(task.shufflers) > 1 else ""
     number = "the same for everyone" if task.padded else "random, with the same distribution for every answer"
-    kind = task.answers
-    own = text_task.what_leaves(kind) if isinstance(kind, AnswerText) else answers.what_leaves(task)
     return (
-        f"{own}Randomized messages, each encrypted for the analyzer{layers}. The first shuffler sees your network "
-        f"address, the time of arrival and the number of messages ({number}). The report states its time only in "
-        f"steps of {duration(task.time_precision)}. The analyzer sees the messages of a whole batch in random order. "
-        "Your answer is randomized once: sending again sends the same messages."
-    )
-
-
-def _accuracy_in_short(task: Task) -> str:
-    if task.text_plan is not None:
-        return text_task.accuracy_in_short(task.text_plan, task.users)
-    if task.range_plan is not None:
-        return answers.accuracy_in_short(task, task.range_plan)
-    return (
-        f"counts of {readable(task.users)} people each, within "
-        f"±{people_at_most(task.protocol.error(BETA).simultaneous)} ({confidence_percent(BETA)}% confidence)"
+        f"{what_leaves(task)}Randomized messages, each encrypted for the analyzer{layers}. The first shuffler sees "
+        f"your network address, the time of arrival and the number of messages ({number}). The report states its time "
+        f"only in steps of {duration(task.time_precision)}. The analyzer sees the messages of a whole batch in random "
+        "order. Your answer is randomized once: sending again sends the same messages."
     )
 
 
@@ -295,29 +285,27 @@ def _report(task: Task) -> str:
     return f"{messages(number)}, {length}" + ("" if task.padded else " on average")
 
 
-def _accuracy(task: Task) -> str:
-    if task.text_plan is not None:
-        return text_task.accuracy(task.text_plan, task.users)
-    if task.range_plan is not None:
-        return answers.accuracy(task, task.range_plan)
-    error = task.protocol.error(BETA).simultaneous
-    return (
-        f"With {confidence_percent(BETA)}% confidence, all published counts of a batch are within "
-        f"±{people_at_most(error)}{share_of_all(error, task.users, whole='the batch')}."
-    )
-
-
 def _times(task: Task, now: datetime) -> str:
-    state = "not open yet" if now < task.opens else "open now" if now < task.closes else "closed"
-    return f"{moment(task.opens)} to {moment(task.closes)} ({state})"
+    return f"{moment(task.opens)} to {moment(task.closes)} ({phase(task, now)})"
+
+
+def phase(task: Task, now: datetime) -> str:
+    """Return whether people can answer a task."""
+    return "not open yet" if now < task.opens else "open now" if now < task.closes else "closed"
+
+
+_UNITS = {"week": 7 * 86_400, "day": 86_400, "hour": 3600, "minute": 60, "second": 1}
+
+
+def in_units(seconds: int, *, weeks: bool = False) -> tuple[int, str]:
+    """Return a length of time as a number of its largest whole unit, which may be weeks."""
+    units = _UNITS.items() if weeks else list(_UNITS.items())[1:]
+    return next((seconds // length, unit) for unit, length in units if seconds % length == 0)
 
 
 def duration(seconds: int) -> str:
     """Return a length of time in its largest whole unit."""
-    for unit, length in (("day", 86_400), ("hour", 3600), ("minute", 60)):
-        if seconds % length == 0:
-            return counted(seconds // length, unit)
-    return counted(seconds, "second")
+    return counted(*in_units(seconds))
 
 
 def clock_note(seconds: int) -> str:

@@ -9,7 +9,7 @@ from typing import Any
 from shuffledp.collect.task.series import Series, SeriesPromise
 from shuffledp.errors import BrokenPromiseError
 from shuffledp.explain import task as about_tasks
-from shuffledp.explain.privacy import Protection
+from shuffledp.explain.protocols import Protection
 from shuffledp.formatting import (
     epsilon_delta,
     moment,
@@ -17,18 +17,14 @@ from shuffledp.formatting import (
     share_at_most,
 )
 
-_UNITS = {"week": 7 * 86_400, "day": 86_400, "hour": 3600, "minute": 60, "second": 1}
-
-SHOWN_ROUNDS = 8
+_SHOWN_ROUNDS = 8
 """Rows of the table of rounds: the first ones, the open one and the last one."""
 
 
 def how_often(period: int) -> str:
     """Return how often a series asks: once a week, or every 3 days."""
-    unit, length = next((unit, length) for unit, length in _UNITS.items() if period % length == 0)
-    if period == length:
-        return f"once {'an' if unit == 'hour' else 'a'} {unit}"
-    return f"every {period // length:,} {unit}s"
+    number, unit = about_tasks.in_units(period, weeks=True)
+    return f"every {number:,} {unit}s" if number > 1 else f"once {'an' if unit == 'hour' else 'a'} {unit}"
 
 
 def promise_of(series: Series) -> tuple[SeriesPromise | None, str | None]:
@@ -81,11 +77,11 @@ def _state(series: Series, now: datetime) -> str:
     return f"opens {moment(series.opens)}" if now < series.opens else f"over since {moment(series.closes)}"
 
 
-def shown_rounds(series: Series, *, now: datetime | None = None) -> list[int | None]:
-    """Return the numbers of the rounds to show; None stands for those that are left out."""
-    if series.rounds <= SHOWN_ROUNDS:
+def _shown_rounds(series: Series, now: datetime) -> list[int | None]:
+    """The numbers of the rounds to show; None stands for those that are left out."""
+    if series.rounds <= _SHOWN_ROUNDS:
         return list(range(1, series.rounds + 1))
-    opened = series.round_at((now or datetime.now(UTC)).timestamp())
+    opened = series.round_at(now.timestamp())
     chosen = {1, 2, 3, series.rounds - 1, series.rounds}
     if opened is not None:
         chosen |= {number for number in (opened - 1, opened, opened + 1) if 1 <= number <= series.rounds}
@@ -97,21 +93,15 @@ def shown_rounds(series: Series, *, now: datetime | None = None) -> list[int | N
     return rows
 
 
-def round_rows(series: Series, *, now: datetime | None = None) -> Iterator[tuple[str, str, str, str]]:
+def round_rows(series: Series) -> Iterator[tuple[str, str, str, str]]:
     """Yield number, opening time, state and task id of the rounds to show."""
-    at = now or datetime.now(UTC)
-    for number in shown_rounds(series, now=at):
+    at = datetime.now(UTC)
+    for number in _shown_rounds(series, at):
         if number is None:
             yield ("...", "", "", "")
             continue
         task = series.task(number)
-        yield (str(number), moment(task.opens), _phase(series, number, at), task.name[:16])
-
-
-def _phase(series: Series, number: int, now: datetime) -> str:
-    if now < series.opens_at(number):
-        return "not open yet"
-    return "open now" if now < series.closes_at(number) else "closed"
+        yield (str(number), moment(task.opens), about_tasks.phase(task, at), task.name[:16])
 
 
 def details(series: Series, *, now: datetime | None = None) -> dict[str, str]:

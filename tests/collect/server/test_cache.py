@@ -8,7 +8,7 @@ import pytest
 from shuffledp.collect.analyzer import shown
 from shuffledp.collect.reasons import Reason, Refused
 from shuffledp.collect.server.http import BUSY, BoundedCache, BoundedLock
-from shuffledp.collect.web import caches
+from shuffledp.collect.web import console_context
 
 KB = 1_000
 
@@ -107,4 +107,4 @@ def test_a_failed_computation_releases_the_lock_and_is_retried():
 
 
 def test_all_caches_together_are_limited_to_32_megabytes():
-    assert shown.MOST_BYTES + caches.MOST_BYTES <= 32 * 2**20
+    assert shown.MOST_BYTES + console_context.MOST_BYTES <= 32 * 2**20

@@ -29,7 +29,7 @@ from shuffledp.collect.store import KeptRelease, ListedRelease, TallyStanding, T
 from shuffledp.collect.task import Series, Task
 from shuffledp.collect.task.servers import asker_fields
 from shuffledp.collect.web.console import Console
-from shuffledp.collect.web.frame import ErrorPages
+from shuffledp.collect.web.pages import ErrorPages
 from shuffledp.collect.web.sessions import SigningIn
 from shuffledp.collect.web.status import ShufflerHealth
 from shuffledp.formatting import readable

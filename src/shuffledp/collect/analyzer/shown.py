@@ -20,7 +20,7 @@ from shuffledp.collect.store import KeptRelease, ListedRelease, TallyStore
 from shuffledp.collect.store.tallies import from_bytes
 from shuffledp.collect.task import Series, Task
 from shuffledp.collect.task.task import BETA
-from shuffledp.collect.web.assets import HEADERS, policy
+from shuffledp.collect.web.pages import HEADERS, policy
 from shuffledp.errors import ShuffledpError
 from shuffledp.explain.files import ARROW, FORMATS, Format
 from shuffledp.explain.html import render, style_source
@@ -202,7 +202,7 @@ class SeriesTrends:
         trend = self.trend(series, [number for number, _, _ in state])
         if trend is None:
             return None
-        part = render("parts/trend.html", **context(trend))
+        part = render("trend.html", **context(trend))
         files = {"json": trend.to_json().encode(), "csv": trend.to_csv().encode(), "html": page(trend).encode()}
         return ShownTrend(len(trend.rounds), part, files)
 

@@ -41,8 +41,7 @@ from shuffledp.collect.shuffler.tasks import ServedTasks, families, no_tokens, p
 from shuffledp.collect.store import ReadyBatch, Standing
 from shuffledp.collect.task import Task
 from shuffledp.collect.web.administration import Administration
-from shuffledp.collect.web.assets import NO_STORE
-from shuffledp.collect.web.frame import HOME, MANAGE, ErrorPages
+from shuffledp.collect.web.pages import HOME, MANAGE, NO_STORE, ErrorPages
 from shuffledp.collect.web.sessions import SigningIn
 from shuffledp.errors import DataError
 

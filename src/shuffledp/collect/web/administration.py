@@ -27,8 +27,7 @@ from shuffledp.collect.server.registry import Entry, NoAnswerError, Registry
 from shuffledp.collect.task import Series, Task
 from shuffledp.collect.task.public_file import MOST_FILE_BYTES
 from shuffledp.collect.task.task import LONGEST_QUESTION
-from shuffledp.collect.web.assets import HEADERS, NO_STORE, answer
-from shuffledp.collect.web.frame import MANAGE, frame_files, framed
+from shuffledp.collect.web.pages import HEADERS, MANAGE, NO_STORE, answer, frame_files, framed
 from shuffledp.collect.web.sessions import ELSEWHERE, Handler, SigningIn, sent_from_here
 from shuffledp.formatting import shown
 

@@ -25,11 +25,12 @@ from shuffledp.collect.task import Series, Task
 from shuffledp.collect.task.follow_up import LONGEST_LOOKUP, can_look_up
 from shuffledp.collect.task.task import BETA, LONGEST_QUESTION
 from shuffledp.collect.web.administration import Administration
-from shuffledp.collect.web.assets import HEADERS, NO_STORE, answer, wants_page
-from shuffledp.collect.web.caches import Histories, LedgerStatus
 from shuffledp.collect.web.console_context import (
     MOST_BATCHES,
+    Histories,
     Kept,
+    LedgerStatus,
+    Lookups,
     batch_context,
     latest_batches,
     problems_by_server,
@@ -38,8 +39,7 @@ from shuffledp.collect.web.console_context import (
     server_name,
     task_context,
 )
-from shuffledp.collect.web.frame import HOME, framed
-from shuffledp.collect.web.lookup import Lookups
+from shuffledp.collect.web.pages import HEADERS, HOME, NO_STORE, answer, framed, wants_page
 from shuffledp.collect.web.sessions import SigningIn
 from shuffledp.collect.web.status import ShufflerHealth, ShufflerMonitor, new_client
 from shuffledp.errors import DataError

@@ -28,16 +28,15 @@ from starlette.routing import Route
 from shuffledp.collect.reasons import Refused
 from shuffledp.collect.server.auth import Accepted, WrongTokens
 from shuffledp.collect.server.http import body_of
-from shuffledp.collect.web.assets import HEADERS, NO_STORE, answer
-from shuffledp.collect.web.frame import HOME, MANAGE, Server, framed
+from shuffledp.collect.web.pages import HEADERS, HOME, MANAGE, NO_STORE, Server, answer, framed
 from shuffledp.explain.task import duration
 
 Handler = Callable[[Request], Awaitable[Response]]
 
-LIFETIME = 8 * 3600.0
+LIFETIME = 8 * 3600
 """Longest session in seconds: a working day."""
 
-IDLE = 30 * 60.0
+IDLE = 30 * 60
 """Seconds without activity after which a session ends. A page that refreshes itself is not activity."""
 
 MOST = 100
@@ -50,34 +49,17 @@ _BYTES = 32
 class Sessions:
     """The open sessions, in memory or in a file that several processes share; `clock` returns seconds."""
 
-    def __init__(
-        self,
-        *,
-        file: Path | None = None,
-        clock: Callable[[], float] = time.monotonic,
-        lifetime: float = LIFETIME,
-        idle: float = IDLE,
-    ) -> None:
-        self._file, self._clock, self._lifetime, self._idle = file, clock, lifetime, idle
+    def __init__(self, *, file: Path | None = None, clock: Callable[[], float] = time.monotonic) -> None:
+        self._file, self._clock = file, clock
         self._lock = threading.Lock()
         # all ports of a host share cookies: another server there must not end the sessions of this one
         server = secrets.token_hex(4) if file is None else hashlib.sha256(os.fsencode(file)).hexdigest()[:8]
         self.cookie = f"shuffledp_operator_{server}"
 
-    @property
-    def lifetime(self) -> int:
-        """Longest session in seconds."""
-        return int(self._lifetime)
-
-    @property
-    def idle(self) -> int:
-        """Seconds without activity after which a session ends."""
-        return int(self._idle)
-
     def begin(self) -> str:
         """Begin a session; return its secret name."""
         name, now = secrets.token_urlsafe(_BYTES), self._clock()
-        self._run("DELETE FROM sessions WHERE begun <= ? OR last <= ?", now - self._lifetime, now - self._idle)
+        self._run("DELETE FROM sessions WHERE begun <= ? OR last <= ?", now - LIFETIME, now - IDLE)
         self._run(
             "DELETE FROM sessions WHERE name IN (SELECT name FROM sessions ORDER BY last DESC LIMIT -1 OFFSET ?)",
             MOST - 1,
@@ -91,7 +73,7 @@ class Sessions:
         if not found:
             return False
         (begun, last), now = found[0], self._clock()
-        if now >= begun + self._lifetime or now >= last + self._idle:
+        if now >= begun + LIFETIME or now >= last + IDLE:
             self.end(name)
             return False
         if active:
@@ -204,7 +186,7 @@ class SigningIn:
         welcome.set_cookie(
             self.sessions.cookie,
             self.sessions.begin(),
-            max_age=self.sessions.lifetime,
+            max_age=LIFETIME,
             path=HOME,
             httponly=True,
             samesite="strict",
@@ -221,8 +203,8 @@ class SigningIn:
             then=then,
             problem=problem,
             wrong=problem == WRONG,
-            lifetime=duration(self.sessions.lifetime),
-            idle=duration(self.sessions.idle),
+            lifetime=duration(LIFETIME),
+            idle=duration(IDLE),
         )
 
 

@@ -80,6 +80,7 @@ MOST_BYTES = 64 * 1024
 
 _LARGEST = 2**53
 """Numbers must be smaller: other JSON readers would round larger ones."""
+
 _MOST_PROBLEMS, _LONGEST_PROBLEM = 10, 400
 """Sentences that are read, and their length; a shuffler has half a dozen, each of two lines."""
 
@@ -190,6 +191,7 @@ class ShufflerMonitor:
         upstream: str | None = None,
         now: Callable[[], datetime] = lambda: datetime.now(UTC),
     ) -> None:
+        self._users = task.users
         at = [place.address for place in task.shufflers]
         at[-1] = upstream or at[-1]
         self._each = [_Monitored(task, position, address, client, now) for position, address in enumerate(at)]
@@ -205,46 +207,35 @@ class ShufflerMonitor:
     @property
     def first_has_closed(self) -> bool:
         """Whether the first shuffler said in its last answer that the task is closed; asks nothing."""
-        return self._each[0].has_closed
+        status = self._each[0].last.status
+        return status is not None and status.short_by is not None
 
     def ask_reported(self) -> int | None:
         """Ask the first shuffler now for the number of reports it has accepted; None if it does not answer."""
-        return self._each[0].ask_reported()
+        found = self._each[0].ask()
+        return found.status.reported(self._users) if found.answers and found.status is not None else None
 
 
 class _Monitored:
-    """One shuffler."""
-
     def __init__(
         self, task: Task, position: int, address: str, client: httpx.Client, now: Callable[[], datetime]
     ) -> None:
         self._task, self._client, self._now = task, client, now
         self._address = address.rstrip("/")
-        self._last = ShufflerHealth(position=position, address=task.shufflers[position].address)
+        self.last = ShufflerHealth(position=position, address=task.shufflers[position].address)
         self._fresh = Fresh(self.ask, seconds=EVERY)
 
     def latest(self) -> ShufflerHealth:
         """Return what is known by now."""
-        found = self._fresh.latest(wait=FIRST_WAIT) or self._last
+        found = self._fresh.latest(wait=FIRST_WAIT) or self.last
         if self._fresh.busy > 2 * PATIENCE:  # it sends a byte now and then
             return replace(found, answers=False, problem=SLOW)
         return found
 
-    @property
-    def has_closed(self) -> bool:
-        """Whether the last answer says that the task is closed."""
-        status = self._last.status
-        return status is not None and status.short_by is not None
-
     def ask(self) -> ShufflerHealth:
         """Ask now."""
-        self._last = self._asked()
-        return self._last
-
-    def ask_reported(self) -> int | None:
-        """Ask now for the number of reports that were accepted."""
-        found = self.ask()
-        return found.status.reported(self._task.users) if found.answers and found.status is not None else None
+        self.last = self._asked()
+        return self.last
 
     def _asked(self) -> ShufflerHealth:
         try:
@@ -253,7 +244,7 @@ class _Monitored:
                 return self._fails(UNKNOWN_TASK, lacks_task=_reason(content) == Reason.UNKNOWN_TASK.value)
             if status != HTTPStatus.OK:
                 return self._fails(f"It answers with status {status}.")
-            found = read_status(content, self._task, self._last.position)
+            found = read_status(content, self._task, self.last.position)
             health, _ = self._get("/health")
         except httpx.TimeoutException:
             return self._fails(SLOW)
@@ -263,10 +254,10 @@ class _Monitored:
             return self._fails(ODD)
         # a load balancer may keep /health inside and answer 404
         problem = STOPPED if health == HTTPStatus.SERVICE_UNAVAILABLE else None
-        return replace(self._last, answers=True, seen=self._now(), status=found, problem=problem, lacks_task=False)
+        return replace(self.last, answers=True, seen=self._now(), status=found, problem=problem, lacks_task=False)
 
     def _fails(self, problem: str, *, lacks_task: bool = False) -> ShufflerHealth:
-        return replace(self._last, answers=False, problem=problem, lacks_task=lacks_task)
+        return replace(self.last, answers=False, problem=problem, lacks_task=lacks_task)
 
     def _get(self, path: str) -> tuple[int, bytes]:
         content, last = bytearray(), time.monotonic() + PATIENCE

@@ -8,15 +8,18 @@ from __future__ import annotations
 
 import gzip
 import hashlib
+import json
 import re
 import time
 from base64 import b64encode
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import cache, partial
 from pathlib import Path
 from typing import Any, NamedTuple
 from urllib.parse import urlsplit, urlunsplit
 
+from markupsafe import Markup, escape
 from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
 from starlette.responses import PlainTextResponse, RedirectResponse, Response
@@ -27,15 +30,20 @@ from shuffledp.collect.server.http import BoundedCache
 from shuffledp.collect.task import AnswerChoices, AnswerList, AnswerRange, AnswersElsewhere, Series, SeriesPromise, Task
 from shuffledp.collect.task.answers import kind_of
 from shuffledp.collect.task.task import LONGEST_QUESTION
-from shuffledp.collect.web.assets import NO_STORE, Assets, page_response, policy, web_page
-from shuffledp.collect.web.languages import Catalogue, catalogue_for
+from shuffledp.collect.web.pages import NO_STORE, Assets, page_response, policy, web_page
 from shuffledp.explain.html import stylesheet
-from shuffledp.explain.privacy import Protection
-from shuffledp.explain.task import promise_of
+from shuffledp.explain.protocols import Protection
+from shuffledp.explain.task import in_units, promise_of
 from shuffledp.explain.task_series import promise_of as series_promise
 from shuffledp.formatting import epsilon_delta, share_at_most, short_exponent, shown
 
 _STATIC = Path(__file__).parent / "static" / "survey"
+_CATALOGUES = Path(__file__).parent / "catalogues"
+
+_DEFAULT = "en"
+
+SHIPPED = tuple(sorted(path.stem for path in _CATALOGUES.glob("*.json")))
+"""The languages that have a catalogue, as BCP 47 tags."""
 
 MOST_BYTES = 2**24
 """Size of the cache of pages: several hundred of them."""
@@ -56,8 +64,6 @@ _PARTS = {
 }
 """The parts of the program that only some tasks need, as `survey/parts.js` of the client loads them: by the kind of the
 answers, by the protocol, and of rounds."""
-
-_UNITS = {"week": 7 * 86_400, "day": 86_400, "hour": 3600, "minute": 60, "second": 1}
 
 
 def routes(
@@ -82,56 +88,55 @@ def routes(
     ]
 
 
+@dataclass(frozen=True)
 class _Pages:
-    def __init__(
-        self,
-        tasks: Callable[[], Mapping[str, Task]],
-        series: Callable[[], Mapping[str, Series]],
-        clock: Callable[[], float],
-        is_closed: Callable[[Task], bool],
-    ) -> None:
-        self._tasks, self._series, self._clock, self._is_closed = tasks, series, clock, is_closed
-        # cached, because computing the guarantee can take seconds
-        self._cache: BoundedCache[_Rendered] = BoundedCache(most_bytes=MOST_BYTES, size=_Rendered.size)
+    tasks: Callable[[], Mapping[str, Task]]
+    series: Callable[[], Mapping[str, Series]]
+    clock: Callable[[], float]
+    is_closed: Callable[[Task], bool]
+    # computing the guarantee can take seconds
+    cache: BoundedCache[_Rendered] = field(
+        init=False, default_factory=lambda: BoundedCache(most_bytes=MOST_BYTES, size=_Rendered.size)
+    )
 
     async def show_tasks(self, request: Request) -> Response:
         """Show the list of questions, or redirect to the only one."""
         listed = self._listed()
         if len(listed) == 1:
             return RedirectResponse(f"/ask/{listed[0].name}", 307, NO_STORE)
-        html = task_list(listed, closed=[task.name for task in listed if self._is_closed(task)])
+        html = task_list(listed, closed=[task.name for task in listed if self.is_closed(task)])
         return page_response(html, security=policy(scripts=False, forms=False))
 
     async def show_series(self, request: Request) -> Response:
         """Redirect to the round of a series that is open now, or to the nearest one."""
-        series = self._series().get(request.path_params["name"])
+        series = self.series().get(request.path_params["name"])
         if series is None:
             return _not_asked()
         return RedirectResponse(f"/ask/{self._now(series).name}", 307, NO_STORE)
 
     async def show_time(self, request: Request) -> Response:
         """Show the time of this server, in whole seconds since 1970: the clock of a visitor's device may be wrong."""
-        return PlainTextResponse(str(int(self._clock())), headers=NO_STORE)
+        return PlainTextResponse(str(int(self.clock())), headers=NO_STORE)
 
     def _listed(self) -> list[Task]:
         """The tasks that a visitor chooses from: of every series one round."""
-        found, known = dict[str, Task](), self._series()
-        for task in self._tasks().values():
+        found, known = dict[str, Task](), self.series()
+        for task in self.tasks().values():
             series = None if task.series is None else known.get(task.series.id)
             found.setdefault(*((task.name, task) if series is None else (series.name, self._now(series))))
         return list(found.values())
 
     def _now(self, series: Series) -> Task:
-        return series.task(series.nearest_round(self._clock()))
+        return series.task(series.nearest_round(self.clock()))
 
     async def show_task(self, request: Request) -> Response:
         """Show the page of a task."""
-        task = self._tasks().get(request.path_params["name"])
+        task = self.tasks().get(request.path_params["name"])
         if task is None:
             return _not_asked()
-        series = None if task.series is None else self._series().get(task.series.id)
+        series = None if task.series is None else self.series().get(task.series.id)
         asked = (task,) if series is None else (task, series)
-        page = await run_in_threadpool(self._cache.get, task.name, lambda: _Rendered.of(ask_page(*asked)))
+        page = await run_in_threadpool(self.cache.get, task.name, lambda: _Rendered.of(ask_page(*asked)))
         # the page is the same for everybody, so its compressed length reveals nothing
         packed = "gzip" in request.headers.get("accept-encoding", "")
         headers = {"vary": "accept-encoding", **({"content-encoding": "gzip"} if packed else {})}
@@ -140,8 +145,6 @@ class _Pages:
 
 
 class _Rendered(NamedTuple):
-    """A page, also compressed."""
-
     html: bytes
     packed: bytes
 
@@ -156,7 +159,7 @@ class _Rendered(NamedTuple):
 @cache
 def _assets() -> Assets:
     """The style, the drawing and the program of the page. Its style sheet begins with the one of all pages."""
-    own = Assets.of({"/page": _STATIC}).files
+    own = Assets.of("/page", _STATIC).files
     kind, style = own["/page/survey.css"]
     common = re.sub(r"/\*.*?\*/\s*", "", str(stylesheet("style.css")), flags=re.DOTALL)
     return Assets({**own, "/page/survey.css": (kind, common.encode() + style)})
@@ -295,15 +298,15 @@ def _contact_link(contact: str) -> str:
 
 
 def _often(words: Catalogue, period: int) -> str:
-    unit, length = next((unit, length) for unit, length in _UNITS.items() if period % length == 0)
-    if period == length:
+    number, unit = in_units(period, weeks=True)
+    if number == 1:
         return words.text("often_once", unit)
-    return words.text("often_every", unit, number=words.number(period // length))
+    return words.text("often_every", unit, number=words.number(number))
 
 
 def _steps(words: Catalogue, seconds: int) -> str:
-    unit, length = next((unit, length) for unit, length in _UNITS.items() if unit != "week" and seconds % length == 0)
-    return words.plural("steps", unit, number=seconds // length)
+    number, unit = in_units(seconds)
+    return words.plural("steps", unit, number=number)
 
 
 def _own_address(task: Task) -> str:
@@ -318,3 +321,43 @@ def _connects(task: Task) -> list[str]:
         addresses.append(task.answers.address)
     # a task that was read has hosts without characters that could end a policy
     return ["'self'", *("{0.scheme}://{0.netloc}".format(urlsplit(address)) for address in addresses)]
+
+
+class Catalogue:
+    """The texts of one language, and how it writes numbers: a JSON file in `catalogues/`.
+
+    A text may have placeholders such as {users}; a text that depends on a number is an object with the plural forms
+    `one` and `other`. Texts under `script` also go to the program.
+    """
+
+    def __init__(self, language: str) -> None:
+        content = json.loads((_CATALOGUES / f"{language}.json").read_text(encoding="utf-8"))
+        self.language = language
+        self.script: Mapping[str, Any] = content["script"]
+        self._texts: Mapping[str, Any] = {**self.script, **content["page"]}
+        self._digits = str.maketrans({".": content["decimal"], ",": content["group"]})
+
+    def text(self, key: str, *parts: str, **values: Any) -> Markup:
+        """Return a text with its placeholders filled in; values that are no markup are escaped."""
+        found = self._texts[key]
+        for part in parts:
+            found = found[part]
+        return escape(found).format(**values)
+
+    def plural(self, key: str, *parts: str, number: int) -> Markup:
+        """Return the form of a text for a number; the shipped languages have a singular form for one only."""
+        return self.text(key, *parts, "one" if number == 1 else "other", number=self.number(number))
+
+    def number(self, number: int | str) -> str:
+        """Write a number, or one that was formatted in English, such as 2.72 or 2,981, in this language."""
+        return (number if isinstance(number, str) else f"{number:,}").translate(self._digits)
+
+
+@cache
+def catalogue_for(language: str | None) -> Catalogue:
+    """Return the catalogue for the language of a task, such as "de" or "de-AT"; English if there is none.
+
+    A page never depends on the language of its visitor, so that it is the same for everybody.
+    """
+    first = (language or _DEFAULT).lower().split("-")[0]
+    return Catalogue(first if first in SHIPPED else _DEFAULT)

@@ -21,7 +21,7 @@ from shuffledp import Ledger
 from shuffledp.collect.analyzer.worker import STOPPED
 from shuffledp.collect.reasons import Reason
 from shuffledp.collect.server.auth import MOST_WRONG, Accepted, new_token
-from shuffledp.collect.web.caches import LedgerStatus
+from shuffledp.collect.web.console_context import LedgerStatus
 from shuffledp.collect.web.sessions import IDLE, LIFETIME, TOO_MANY, Sessions
 
 

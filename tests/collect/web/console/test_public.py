@@ -26,8 +26,8 @@ from tests.collect.web.console.running import (
 from shuffledp import __version__
 from shuffledp.collect.analyzer.shown import ENDINGS
 from shuffledp.collect.server.http import BUSY, MOST_WAITING, BoundedCache
-from shuffledp.collect.web import caches
-from shuffledp.collect.web.caches import Histories
+from shuffledp.collect.web import console_context
+from shuffledp.collect.web.console_context import Histories
 from shuffledp.errors import DataError
 from shuffledp.explain.history import MOST_VALUES, Past, history
 from shuffledp.release.release import Release
@@ -299,7 +299,7 @@ def test_releases_of_the_same_length_are_not_confused(tmp_path, kept):
     one = store.release(kept.task.id)
     other = replace(one, release=one.release.replace(__version__.encode(), b"9.8.7", 1))
     assert len(other.release) == len(one.release)
-    assert [caches.rendered(each).version for each in (one, other, one)] == [__version__, "9.8.7", __version__]
+    assert [console_context.rendered(each).version for each in (one, other, one)] == [__version__, "9.8.7", __version__]
 
 
 def test_a_release_is_rendered_once(tmp_path, monkeypatch, kept):
@@ -307,9 +307,9 @@ def test_a_release_is_rendered_once(tmp_path, monkeypatch, kept):
     settings = settings_for(tmp_path, kept)
     release(settings.store, kept.task, 1, 2)
     drawn = []
-    monkeypatch.setattr(caches, "RENDERED", BoundedCache(most_bytes=caches.MOST_BYTES, size=lambda _: 0))
-    usual = caches.context
-    monkeypatch.setattr(caches, "context", lambda release: drawn.append(release) or usual(release))
+    monkeypatch.setattr(console_context, "RENDERED", BoundedCache(most_bytes=2**20, size=lambda _: 0))
+    usual = console_context.parts
+    monkeypatch.setattr(console_context, "parts", lambda release: drawn.append(release) or usual(release))
 
     async def test(person):
         first = await person.get(f"/tasks/{kept.task.name}")
@@ -329,7 +329,7 @@ def test_a_release_is_rendered_once(tmp_path, monkeypatch, kept):
 @pytest.mark.slow
 def test_too_many_pages_at_once_are_refused(tmp_path, monkeypatch, kept):
     """One more request is refused; cached pages are still served."""
-    monkeypatch.setattr(caches, "RENDERED", BoundedCache(most_bytes=caches.MOST_BYTES, size=lambda _: 0))
+    monkeypatch.setattr(console_context, "RENDERED", BoundedCache(most_bytes=2**20, size=lambda _: 0))
     settings = settings_for(tmp_path, kept)
     release(settings.store, kept.task, *range(1, MOST_WAITING + 3))
     go = threading.Event()
@@ -337,8 +337,8 @@ def test_too_many_pages_at_once_are_refused(tmp_path, monkeypatch, kept):
     async def test(person):
         latest = f"/tasks/{kept.task.name}"
         assert (await person.get(latest)).status_code == 200
-        usual, found = caches.read, []
-        monkeypatch.setattr(caches, "read", lambda content: usual(content) if go.wait(60) else None)
+        usual, found = console_context.read, []
+        monkeypatch.setattr(console_context, "read", lambda content: usual(content) if go.wait(60) else None)
 
         async def one(number):
             found.append(await person.get(f"/tasks/{kept.task.name}/releases/{number}"))

@@ -5,7 +5,7 @@ import httpx
 import pytest
 from starlette.applications import Starlette
 
-from shuffledp.collect.web.assets import Assets
+from shuffledp.collect.web.pages import Assets
 
 
 class Asking:
@@ -29,7 +29,7 @@ def browser(tmp_path):
     (tmp_path / "b.css").write_text("p {}")
     (tmp_path / "secret.key").write_text("private")
     (tmp_path / "page.py").write_text("")
-    return Asking(Starlette(routes=Assets.of({"/x": tmp_path}).routes()))
+    return Asking(Starlette(routes=Assets.of("/x", tmp_path).routes()))
 
 
 def test_files_have_their_types(browser):

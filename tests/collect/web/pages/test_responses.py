@@ -2,7 +2,7 @@
 
 import pytest
 
-from shuffledp.collect.web.assets import HEADERS, page_response, policy
+from shuffledp.collect.web.pages import HEADERS, page_response, policy
 
 
 def allowed(security):

@@ -12,8 +12,7 @@ from tests.collect.web.survey.test_page import Tags, text_of
 
 from shuffledp.collect import web
 from shuffledp.collect.task import AnswerChoices, AnswerEdges
-from shuffledp.collect.web.languages import SHIPPED, Catalogue, catalogue_for
-from shuffledp.collect.web.survey import ask_page, task_list
+from shuffledp.collect.web.survey import SHIPPED, Catalogue, ask_page, catalogue_for, task_list
 
 FOLDER = Path(web.__file__).parent
 TEMPLATES = "".join(path.read_text() for path in (FOLDER / "templates" / "survey").glob("*.html"))

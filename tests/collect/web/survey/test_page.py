@@ -25,10 +25,9 @@ from shuffledp.accounting.curve import Guarantee
 from shuffledp.collect.shuffler.app import make_app
 from shuffledp.collect.task import AnswersElsewhere, Place
 from shuffledp.collect.web import survey as routes
-from shuffledp.collect.web.languages import SHIPPED, catalogue_for
-from shuffledp.collect.web.survey import _connects, ask_page
+from shuffledp.collect.web.survey import SHIPPED, _connects, ask_page, catalogue_for
 from shuffledp.errors import ParameterError, TaskError
-from shuffledp.explain.privacy import Protection, one_in, times
+from shuffledp.explain.protocols import Protection, one_in, times
 
 SOURCES = CLIENT / "survey"
 TASK = asked_task(9).task

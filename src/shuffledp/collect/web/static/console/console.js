@@ -28,6 +28,19 @@ function partsOf(page) {
 }
 
 /**
+ * Opens and closes the folds of a part as they are in another one; returns the part.
+ * @param {HTMLElement} part
+ * @param {HTMLElement} other
+ */
+function foldedLike(part, other) {
+  const folds = [...other.querySelectorAll("details")];
+  [...part.querySelectorAll("details")].forEach((fold, at) => {
+    fold.open = folds[at]?.open ?? fold.open;
+  });
+  return part;
+}
+
+/**
  * Replaces a part by a newer one unless it has the focus; returns whether it did.
  * @param {HTMLElement} older
  * @param {HTMLElement} newer
@@ -36,16 +49,11 @@ function swap(older, newer) {
   if (older.contains(document.activeElement)) {
     return false;
   }
-  const folds = [...older.querySelectorAll("details")].map((fold) => fold.open);
-  const fresh = document.importNode(newer, true);
-  [...fresh.querySelectorAll("details")].forEach((fold, at) => {
-    fold.open = folds[at] ?? fold.open;
-  });
-  older.replaceWith(fresh);
+  older.replaceWith(foldedLike(document.importNode(newer, true), older));
   return true;
 }
 
-/** Shows what has changed; returns whether all of it is shown. @param {string} text of the page */
+/** Shows what has changed, except open folds; returns whether all of it is shown. @param {string} text of the page */
 function show(text) {
   const page = new DOMParser().parseFromString(text, "text/html");
   const newer = partsOf(page);
@@ -53,7 +61,7 @@ function show(text) {
   let whole = true;
   for (const [name, older] of partsOf(document)) {
     const part = newer.get(name);
-    if (!part || part.isEqualNode(older) || sameBut(part, older)) {
+    if (!part || part.isEqualNode(foldedLike(/** @type {HTMLElement} */ (older.cloneNode(true)), part))) {
       continue;
     }
     const says = part.dataset.says;
@@ -66,20 +74,6 @@ function show(text) {
     news.textContent = announced.join(" ");
   }
   return whole;
-}
-
-/**
- * Whether two parts differ only in open folds.
- * @param {HTMLElement} part
- * @param {HTMLElement} older
- */
-function sameBut(part, older) {
-  const folded = /** @type {HTMLElement} */ (older.cloneNode(true));
-  const folds = [...part.querySelectorAll("details")].map((fold) => fold.open);
-  [...folded.querySelectorAll("details")].forEach((fold, at) => {
-    fold.open = folds[at] ?? false;
-  });
-  return part.isEqualNode(folded);
 }
 
 /**

@@ -1,22 +1,29 @@
-"""How pages and their static files are served: files with types and entity tags, response headers, security policy.
+"""How pages and their static files are served: entity tags, response headers, security policy; the console's frame.
 
-Pages load nothing from other servers, run no scripts but ours, cannot be framed, and are never stored by caches.
+Pages load nothing from other servers, run no scripts but ours, cannot be framed, and are never stored by caches. An
+analyzer has the whole console; a shuffler has the operator's page of tasks only.
 """
 
 from __future__ import annotations
 
 import gzip
 import hashlib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
+from http import HTTPStatus
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
+from starlette.applications import Starlette
+from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
+from shuffledp import __version__
+from shuffledp.collect.reasons import Refused
+from shuffledp.collect.server.http import on_http_error, on_refused, problem
 from shuffledp.explain.html import render, style
 
 _TYPES = {".js": "text/javascript", ".css": "text/css", ".svg": "image/svg+xml", ".txt": "text/plain; charset=utf-8"}
@@ -29,14 +36,15 @@ class Assets:
     files: Mapping[str, tuple[str, bytes]]
 
     @classmethod
-    def of(cls, folders: Mapping[str, Path]) -> Assets:
-        """Return all scripts, styles, drawings and texts in these folders, each under its prefix such as /console."""
-        return cls({path: content for prefix, folder in folders.items() for path, content in _read(prefix, folder)})
-
-    @classmethod
-    def with_style(cls, prefix: str, folder: Path) -> Assets:
-        """Return what pages load: their own files under a prefix, and the common style sheet."""
-        return cls({**cls.of({prefix: folder}).files, f"{prefix}/look.css": (_TYPES[".css"], style().encode())})
+    def of(cls, prefix: str, folder: Path) -> Assets:
+        """Return all scripts, styles, drawings and texts in a folder, under a prefix such as /console."""
+        paths = [path for path in sorted(folder.rglob("*")) if path.suffix in _TYPES]
+        return cls(
+            {
+                f"{prefix}/{path.relative_to(folder).as_posix()}": (_TYPES[path.suffix], path.read_bytes())
+                for path in paths
+            }
+        )
 
     def routes(self) -> list[Route]:
         """Return a route for each file."""
@@ -58,12 +66,6 @@ class Assets:
 def _packed(content: bytes) -> bytes:
     """About a third of the length. These files are public, so their compressed length reveals nothing."""
     return gzip.compress(content, mtime=0)
-
-
-def _read(prefix: str, folder: Path) -> Iterator[tuple[str, tuple[str, bytes]]]:
-    for path in sorted(folder.rglob("*")):
-        if path.suffix in _TYPES:
-            yield f"{prefix}/{path.relative_to(folder).as_posix()}", (_TYPES[path.suffix], path.read_bytes())
 
 
 HEADERS = {
@@ -133,3 +135,59 @@ def wants_page(request: Request) -> bool:
     path = request.url.path
     programs = path.startswith("/v1/") or path in ("/v1", "/health", "/metrics")
     return not programs and "text/html" in request.headers.get("accept", "")
+
+
+Server = Literal["analyzer", "shuffler"]
+
+HOME, MANAGE = "/operator", "/operator/manage"
+"""The operator's first page at an analyzer, and the page of tasks, which is the first one at a shuffler."""
+
+_STATIC = Path(__file__).parent / "static" / "console"
+
+
+def framed(template: str, *, server: Server, here: str = "", signed_in: bool = False, **context: Any) -> str:
+    """Render a page in the frame of a server; `here` is its address if the navigation has it."""
+    return web_page(template, server=server, here=here, signed_in=signed_in, version=__version__, **context)
+
+
+def frame_files() -> list[Route]:
+    """Return the routes of the files that every page in the frame loads: its own, and the common style sheet."""
+    own = Assets.of("/console", _STATIC).files
+    return Assets({**own, "/console/look.css": (_TYPES[".css"], style().encode())}).routes()
+
+
+@dataclass(frozen=True)
+class ErrorPages:
+    """Exception handlers: browsers get a page at addresses below `below`, all others a problem document."""
+
+    server: Server
+    below: str = "/"
+
+    def add_to(self, app: Starlette) -> None:
+        """Answer the errors of an application."""
+        app.add_exception_handler(HTTPException, self.http_error)
+        app.add_exception_handler(Refused, self.refused)
+
+    async def http_error(self, request: Request, error: Exception) -> Response:
+        """Answer an unknown address or method."""
+        assert isinstance(error, HTTPException)
+        if not self._is_page(request):
+            return await on_http_error(request, error)
+        status = HTTPStatus(error.status_code)
+        page = framed("console/error.html", server=self.server, status=status.name, phrase=status.phrase)
+        return answer(request, page, status=status)
+
+    async def refused(self, request: Request, error: Exception) -> Response:
+        """Answer a request that is refused with a reason, such as a store that does not answer."""
+        assert isinstance(error, Refused)
+        if not self._is_page(request):
+            return await on_refused(request, error)
+        phrase, later = error.detail or error.reason.meaning, problem(error).headers.get("retry-after")
+        page = framed("console/error.html", server=self.server, status="REFUSED", phrase=phrase)
+        response = answer(request, page, status=error.reason.status)
+        if later is not None:
+            response.headers["retry-after"] = later
+        return response
+
+    def _is_page(self, request: Request) -> bool:
+        return request.url.path.startswith(self.below) and wants_page(request)
