@@ -4,6 +4,14 @@ from mutants.mutant import Mutant
 
 MUTANTS = (
     Mutant(
+        name="published-noise-of-dishonest-people",
+        harm="Published parameters count the noise of people who do not follow the protocol.",
+        target="shuffledp.protocols.base:BaseHistogram._published",
+        pattern="target.honest != target.users",
+        replacement="target.honest > target.users",
+        tests=("tests/protocols/test_contract.py::test_published_parameters_need_honest_users_only[hist-published]",),
+    ),
+    Mutant(
         name="missing-people-not-honest",
         harm="Missing people are taken as dishonest, so epsilon is too small.",
         target="shuffledp.protocols.base:BaseHistogram.for_reports",

@@ -135,7 +135,9 @@ class BaseHistogram(ShortRepr, ABC):
 
     @classmethod
     def _published(cls, target: Target, basis: str = "published parameters", **noise: Any) -> Self:
-        """Return the protocol with published noise for one value of each person, all of whom count as honest."""
+        """Return the protocol with published noise for one value of each person, all of whom are honest."""
+        if target.honest != target.users:
+            raise ParameterError("published parameters assume honest users only: leave out honest_users, or calibrate")
         return cls(users=target.users, bins=target.bins, guarantee=target.guarantee(basis), **noise)
 
     @classmethod

@@ -16,7 +16,7 @@ from typing import Any, Literal
 import numpy as np
 
 from shuffledp.accounting.curve import Guarantee
-from shuffledp.errors import DataError, ParameterError, ShuffledpError
+from shuffledp.errors import DataError, ShuffledpError
 from shuffledp.formatting import short_repr
 from shuffledp.histogram.hash_family import HashFamily
 from shuffledp.noise.binomial import Binomial
@@ -161,11 +161,7 @@ class Entry:
 
     def make(self, target: Target) -> HistogramProtocol:
         """Return the protocol for a target."""
-        if self.published and target.honest != target.users:
-            raise ParameterError("published parameters assume honest users only: leave out honest_users, or calibrate")
-        if self.published:
-            return self.kind.published_for(target)
-        return self.kind.for_target(target, **self.choices)
+        return self.kind.published_for(target) if self.published else self.kind.for_target(target, **self.choices)
 
 
 CATALOGUE: dict[str, Entry] = {
