@@ -19,7 +19,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from shuffledp import Domain, Estimate, Histogram, private_histogram, run, shuffle
+from shuffledp import Domain, Estimate, Histogram, Ranges, private_histogram, run, shuffle
 from shuffledp.errors import MissingExtraError
 
 THEMES = ["dark"] * 700 + ["light"] * 300
@@ -27,13 +27,15 @@ PROTOCOL = Histogram.calibrate(users=1000, bins=2, epsilon=1, delta=1e-6)
 
 
 def none() -> Estimate:
-    """The library alone: a protocol, its privacy, messages, and an estimate as text, JSON and CSV."""
+    """The library alone: a protocol, its privacy, messages, a median, and an estimate as text, JSON and CSV."""
     domain = Domain.of(["dark", "light"])
     messages = shuffle([PROTOCOL.randomize(value) for value in domain.encode(THEMES)])
     estimate = PROTOCOL.estimate(PROTOCOL.tally(messages), reports=1000, domain=domain)
     for each in (estimate, run(PROTOCOL, domain.encode(THEMES), domain=domain)):
         assert abs(each["dark"] - 700) < 150, each
     assert PROTOCOL.privacy.delta(1.0) <= 1e-6
+    ages = run(Ranges.calibrate(users=1000, bins=4, epsilon=1, delta=1e-6), [1] * 700 + [3] * 300)
+    assert ages.quantile(0.5).value == 1
     assert "dark" in estimate.to_csv()
     assert "dark" in estimate.to_json()
     assert "dark" in str(estimate)
