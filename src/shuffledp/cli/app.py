@@ -259,9 +259,11 @@ def _end(ctx: Any, error: ShuffledpError | ImportError | OSError) -> NoReturn:
         case BrokenPipeError():
             _discard_stdout()
             raise typer.Exit(_BROKEN_PIPE) from None
-        case OSError():
+        case OSError(filename=None):
             _discard_stdout()
             code, message = 3, f"cannot write to stdout: {error.strerror}"
+        case OSError():
+            code, message = 3, f"cannot use {error.filename}: {error.strerror}"
     print(
         f"shuffledp {ctx.meta.get(_NAME, ctx.invoked_subcommand)}: {message}", *_notes(error), sep="; ", file=sys.stderr
     )
