@@ -47,8 +47,8 @@ _NOT_CONNECTED = {
     "Is the server running": "does not answer at its host and port: is it running, and are both right?",
     "failed to resolve host": "has an unknown host name: is it right, and does the name server answer?",
 }
-"""What libpq says, in English only, where failed connections have no SQLSTATE; it names users, hosts and parts of a wrongly
-quoted password, so it is never shown."""
+"""What libpq says, in English, of failed connections, which have no SQLSTATE. Its text is never shown: it names users
+and hosts, and a host may have a part of a password."""
 _TYPES = {bytes: "bytea", int: "bigint", str: "text", type(None): "text"}
 
 
