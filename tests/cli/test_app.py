@@ -225,6 +225,14 @@ def test_only_an_error_without_a_file_is_about_stdout(monkeypatch):
     assert result == (3, "", "shuffledp plan: cannot use /gone/plan.txt: No such file or directory\n")
 
 
+def test_an_interrupt_while_typer_imports_its_libraries(monkeypatch):
+    def interrupted(*_, **__):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("typer.core.TyperGroup.parse_args", interrupted)
+    assert command("protocols") == (130, "", "interrupted\n")
+
+
 AFTER_SIGNALS = {
     "not caught": "",
     "library taken for missing": "raise shuffledp.errors.MissingExtraError('duckdb', extra='files')",

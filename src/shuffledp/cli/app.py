@@ -226,6 +226,13 @@ class Commands(Group):
         """Return the names in our order; typer would put groups last."""
         return [*COMMANDS, *COLLECTION]
 
+    def make_context(self, *arguments: Any, **more: Any) -> Any:
+        """Parse the options before a command, for which typer imports libraries."""
+        try:
+            return super().make_context(*arguments, **more)
+        except KeyboardInterrupt as error:
+            _end_interrupted(error)
+
     def invoke(self, ctx: Any) -> Any:
         """Run a command."""
         try:
