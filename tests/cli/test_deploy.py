@@ -196,6 +196,8 @@ def test_servers_behind_a_proxy_or_with_a_database_start_in_containers(tmp_path)
     create_task(tmp_path / "ours", tmp_path / "ours" / "public" / "first.task.json")
     joined = json.loads(command("deploy", "join", "ours", "--json", cwd=tmp_path).stdout)
     assert joined["next"] == [docker.format(party) for party in parties]
+    command("deploy", "init", "last", "--only", "analyzer", *TWO[:2], cwd=tmp_path)
+    assert "The host `database`" not in (tmp_path / "last" / "HAND-OVER.md").read_text()
     here = json.loads(command("deploy", "init", "here", "--store", "postgres", *TASK, "--json", cwd=tmp_path).stdout)
     assert [line.split()[0] for line in here["next"]] == ["docker", "docker", "shuffledp"]
 
