@@ -242,6 +242,12 @@ def test_wrong_options_are_one_clear_error(folder):
     assert "cannot be read" in asked(folder, away, "list", token="none.token", code=3)
 
 
+@contextmanager
+def at_a_port_with_tls(folder):
+    with untrusted(folder) as (address, client):
+        yield address.replace("https:", "http:"), client
+
+
 @pytest.mark.parametrize(
     ("server", "words"),
     [
@@ -249,6 +255,11 @@ def test_wrong_options_are_one_clear_error(folder):
         (unknown_host, "its host name is unknown"),
         (untrusted, "its certificate is not trusted here"),
         (without_tls, "it does not speak TLS"),
+        (
+            at_a_port_with_tls,
+            "the connection broke: does it restart, or does a proxy end connections, or should the address begin with "
+            "https://?",
+        ),
     ],
 )
 def test_the_cause_is_named_if_a_server_cannot_be_reached(folder, server, words):

@@ -216,6 +216,23 @@ def test_an_interrupt_has_an_exit_code(monkeypatch):
     assert command("plan", "--users", "1000", "--bins", "5", *GUARANTEE) == (130, "", "interrupted\n")
 
 
+def test_only_an_error_without_a_file_is_about_stdout(monkeypatch):
+    def fails(*_, **__):
+        raise FileNotFoundError(2, "No such file or directory", "/gone/plan.txt")
+
+    monkeypatch.setattr("shuffledp.release.plan.plan", fails)
+    result = command("plan", "--users", "1000", "--bins", "5", *GUARANTEE)
+    assert result == (3, "", "shuffledp plan: cannot use /gone/plan.txt: No such file or directory\n")
+
+
+def test_an_interrupt_while_typer_imports_its_libraries(monkeypatch):
+    def interrupted(*_, **__):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("typer.core.TyperGroup.parse_args", interrupted)
+    assert command("protocols") == (130, "", "interrupted\n")
+
+
 AFTER_SIGNALS = {
     "not caught": "",
     "library taken for missing": "raise shuffledp.errors.MissingExtraError('duckdb', extra='files')",

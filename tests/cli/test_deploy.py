@@ -2,6 +2,7 @@
 
 import json
 import shlex
+import tomllib
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -12,6 +13,7 @@ from shuffledp.cli.deploy import task_command
 from shuffledp.collect.deployment.parties import Chain, read_party
 from shuffledp.collect.task import Place
 from tests.cli.commands import command
+from tests.collect.deploying import create_task
 
 TASK = ["--question", "Tea or coffee?", "--domain", "tea,coffee", "--users", 20, "--epsilon", 4, "--delta", "1e-3"]
 TWO = ["--address", "https://a.example.org", "--address", "https://b.example.org"]
@@ -131,6 +133,9 @@ def test_errors_in_json(tmp_path):
         (["--only", "shuffler-1", *TWO], "needs one --address, its own, got 2"),
         (["--only", "shuffler-1", *TWO[:2], *TASK], "--question cannot be given with --only"),
         (["--only", "shuffler-1", *TWO[:2], "--limit", "3,1e-5"], "--limit is for the analyzer's ledger"),
+        (["--only", "shuffler-1", *TWO[:2], "--population", "us"], "--population is for the analyzer's ledger"),
+        (["--only", "analyzer", *TWO[:2], "--population", "us"], "--population needs --limit or --question"),
+        (["--population", "us"], "--population needs --limit or --question"),
         (["--only", "shuffler-2", *TWO[:2], "--page"], "--page is for shuffler-1"),
         (["--only", "shuffler-1", "--address", "http://me:secret@[h"], "got http://...@[h\n"),
         (["--epsilon", "1"], "--epsilon needs --question"),
@@ -171,6 +176,66 @@ def test_joining_names_a_folder_that_does_not_exist(tmp_path, is_file):
     result = command("deploy", "join", "nofolder", cwd=tmp_path)
     assert result.returncode == 3
     assert result.stderr.splitlines() == ["shuffledp deploy join: there is no folder nofolder"]
+
+
+ALL = [*TWO, "--analyzer-address", "https://c.example.org"]
+
+
+def test_servers_behind_a_proxy_or_with_a_database_start_in_containers(tmp_path):
+    """The host of the database exists only beside them, and without a proxy nothing answers at https://."""
+    docker = "docker compose --file ours/compose.yaml --env-file ours/{}/.env up --detach"
+    parties = ("shuffler-1", "shuffler-2", "analyzer")
+    shown = command("deploy", "init", "ours", *ALL, cwd=tmp_path).stdout
+    text = (tmp_path / "ours" / "HAND-OVER.md").read_text()
+    for party in parties:
+        assert docker.format(party) in shown.splitlines()
+        assert f"docker compose --env-file {party}/.env up --detach" in text.splitlines()
+    assert "--config" not in shown + text
+    assert "docs/how-to/deploy.md" in shown
+    assert "The host `database` in `shuffler.toml`" in text
+    create_task(tmp_path / "ours", tmp_path / "ours" / "public" / "first.task.json")
+    joined = json.loads(command("deploy", "join", "ours", "--json", cwd=tmp_path).stdout)
+    assert joined["next"] == [docker.format(party) for party in parties]
+    command("deploy", "init", "last", "--only", "analyzer", *TWO[:2], cwd=tmp_path)
+    assert "The host `database`" not in (tmp_path / "last" / "HAND-OVER.md").read_text()
+    here = json.loads(command("deploy", "init", "here", "--store", "postgres", *TASK, "--json", cwd=tmp_path).stdout)
+    assert [line.split()[0] for line in here["next"]] == ["docker", "docker", "shuffledp"]
+
+
+def test_the_commands_for_separate_folders_repeat_the_options(tmp_path):
+    more = ["--page", "--store", "sqlite", "--limit", "3,1e-5", "--population", "all of us"]
+    assert command("deploy", "init", "ours", *ALL, *more, cwd=tmp_path).returncode == 0
+    text = (tmp_path / "ours" / "HAND-OVER.md").read_text()
+    commands = [line for line in text.splitlines() if line.startswith("shuffledp deploy init")]
+    for at, (line, host) in enumerate(zip(commands, "abc", strict=True)):
+        words = shlex.split(line)[1:]
+        assert words[words.index("--address") + 1] == f"https://{host}.example.org"
+        words[2] = f"own-{at}"
+        assert command(*words, cwd=tmp_path).returncode == 0
+    for at, name in enumerate(("shuffler-1/server/shuffler", "shuffler-2/server/shuffler", "analyzer/server/analyzer")):
+        own, whole = (tomllib.loads((tmp_path / at / f"{name}.toml").read_text()) for at in (f"own-{at}", "ours"))
+        keys = ("store", "page", "port")
+        assert [own.get(key) for key in keys] == [whole.get(key) for key in keys]
+    ledger = json.loads(command("ledger", tmp_path / "own-2/analyzer/state/budget.ledger", "--json").stdout)
+    assert (ledger["limit"]["epsilon"], ledger["population"]) == (3, "all of us")
+    command("deploy", "init", "here", cwd=tmp_path)
+    assert "--page" not in (tmp_path / "here" / "HAND-OVER.md").read_text()
+
+
+@pytest.mark.parametrize(
+    ("address", "warned"),
+    [
+        ("http://a.example.org:81", True),
+        ("http://192.0.2.1", True),
+        ("http://127.evil.example", True),
+        *((address, False) for address in ("https://a.example.org", "http://localhost:81", "http://127.0.0.2:81")),
+        ("http://[::1]:81", False),
+    ],
+)
+def test_an_address_without_tls_is_warned_of(tmp_path, address, warned):
+    shown = command("deploy", "init", "ours", "--only", "shuffler-1", "--address", address, cwd=tmp_path).stdout
+    assert ("Warning: shuffler-1 has an address without TLS" in shown) == warned
+    assert not warned or f"start again with {address.replace('http:', 'https:')}." in shown
 
 
 def test_another_port_than_443_is_noted(tmp_path):

@@ -11,14 +11,19 @@ import re
 import shlex
 import shutil
 import subprocess
+from functools import partial
 from pathlib import Path, PurePosixPath
 
 import pytest
 import yaml
 
 from shuffledp.cli.servers import read_config
+from shuffledp.collect.client.transport import settings
 from shuffledp.collect.reaching import certificates
+from shuffledp.collect.server.upstream import Upstream
 from shuffledp.collect.task.task import LONGEST_REPORT
+from shuffledp.collect.web.status import new_client
+from shuffledp.errors import ParameterError
 from tests.cli.commands import command
 from tests.collect.test_pages import check_options, command_of, routes_of_servers
 
@@ -142,6 +147,22 @@ def test_no_authority_is_the_usual_authorities(monkeypatch):
     monkeypatch.setenv("SSL_CERT_FILE", "")
     monkeypatch.delenv("SSL_CERT_DIR", raising=False)
     assert len(certificates.__wrapped__().get_ca_certs()) > 10
+
+
+@pytest.mark.parametrize(
+    ("name", "reason"), [("gone.pem", "No such file"), (".", "Is a directory"), ("a.pem", "no valid")]
+)
+def test_an_authority_that_cannot_be_read_is_named(tmp_path, monkeypatch, name, reason):
+    """By every command and server that sends requests."""
+    (tmp_path / "a.pem").write_text("nothing")
+    monkeypatch.setenv("SSL_CERT_FILE", str(tmp_path / name))
+    certificates.cache_clear()
+    for use in (certificates, new_client, partial(Upstream, "https://a.example.org", "token"), partial(settings, 1)):
+        with pytest.raises(ParameterError, match=f"SSL_CERT_FILE must be a readable file .*{reason}"):
+            use()
+    result = command("health", "https://127.0.0.1:9")
+    assert result.returncode == 2
+    assert "SSL_CERT_FILE" in result.stderr
 
 
 @pytest.mark.parametrize(

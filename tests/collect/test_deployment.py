@@ -163,6 +163,8 @@ def test_three_organisations_create_their_own_folders(tmp_path):
     assert (folders["analyzer"] / "analyzer" / "state" / "budget.ledger").exists()
     again = json.loads(command("deploy", "join", folders["shuffler-1"], "--json").stdout)
     assert again["written"] == []
+    for folder in folders.values():
+        assert command("deploy", "join", folder).stderr == ""  # upstream is the address in public
     held = [path for folder in folders.values() for path in folder.rglob("first.key")]
     assert len(held) == 3
 
@@ -310,7 +312,10 @@ def test_the_address_at_which_an_operator_reaches_the_party_before_is_kept(tmp_p
     path = config(folder, "analyzer")
     path.write_text(path.read_text() + 'upstream = "http://inside:8000"\n')
     create_task(folder, folder / "public" / "asked.task.json")
-    assert command("deploy", "join", folder).returncode == 0
+    joined = command("deploy", "join", folder)
+    assert joined.returncode == 0
+    kept = "analyzer: its configuration keeps upstream http://inside:8000, not the address in public"
+    assert joined.stderr.splitlines().count(kept) == 1
     assert tomllib.loads(path.read_text())["upstream"] == "http://inside:8000"
 
 
@@ -365,6 +370,15 @@ def test_an_option_without_effect_is_refused(first, everything, tmp_path):
     second = tmp_path / "of-shuffler-2"
     assert refused(first, "--limit", "3,1e-5").endswith(f"limit must be left out: the analyzer is not in {first}\n")
     assert refused(everything, "--limit", "3,1e-5").endswith("budget.ledger exists, and its limit is final\n")
+    for folder, why in (
+        (first, f"the analyzer is not in {first}"),
+        (everything, "budget.ledger exists, and its populat"),
+    ):
+        assert "population must be left out: " in refused(folder, "--population", "others")
+        assert why in refused(folder, "--population", "others")
+    (tmp_path / "more").mkdir()
+    third = separate(tmp_path / "more")["analyzer"]
+    assert "population must be left out: there is no task yet" in refused(third, "--population", "others")
     for option, what in (("hashes", "one-time tokens"), ("secret", "a secret")):
         given = (f"--admission-{option}", tmp_path / "missing")
         name = f"admission_{option} must be left out"

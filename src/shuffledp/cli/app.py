@@ -226,6 +226,13 @@ class Commands(Group):
         """Return the names in our order; typer would put groups last."""
         return [*COMMANDS, *COLLECTION]
 
+    def make_context(self, *arguments: Any, **more: Any) -> Any:
+        """Parse the options before a command, for which typer imports libraries."""
+        try:
+            return super().make_context(*arguments, **more)
+        except KeyboardInterrupt as error:
+            _end_interrupted(error)
+
     def invoke(self, ctx: Any) -> Any:
         """Run a command."""
         try:
@@ -259,9 +266,11 @@ def _end(ctx: Any, error: ShuffledpError | ImportError | OSError) -> NoReturn:
         case BrokenPipeError():
             _discard_stdout()
             raise typer.Exit(_BROKEN_PIPE) from None
-        case OSError():
+        case OSError(filename=None):
             _discard_stdout()
             code, message = 3, f"cannot write to stdout: {error.strerror}"
+        case OSError():
+            code, message = 3, f"cannot use {error.filename}: {error.strerror}"
     print(
         f"shuffledp {ctx.meta.get(_NAME, ctx.invoked_subcommand)}: {message}", *_notes(error), sep="; ", file=sys.stderr
     )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shlex
 from datetime import UTC, datetime
 from pathlib import Path
@@ -26,13 +27,14 @@ from shuffledp.cli.output import (
     failures_in_json,
     note_written,
     print_json,
+    print_note,
     print_sentence,
     print_sentences,
     print_title,
 )
 from shuffledp.cli.task_options import Admitted, AnswerOptions, AskedBy, HonestUsers, admission_of
 from shuffledp.errors import ParameterError
-from shuffledp.formatting import counted, epsilon_delta
+from shuffledp.formatting import counted, epsilon_delta, shown_address
 from shuffledp.validation import one_of
 
 if TYPE_CHECKING:
@@ -125,8 +127,11 @@ def init(
         asked = {**guarantee, **vars(answers), "tokens": tokens, **vars(asked_by)}
         _check_task_options(question, only, asked)
         limits = parse_pair("--limit", limit)
-        if only is not None and only != "analyzer" and limits is not None:
-            raise ParameterError(f"--limit is for the analyzer's ledger, got --only {shortened(only)}")
+        for name, value in (("--limit", limit), ("--population", population)):
+            if value is not None and only not in (None, "analyzer"):
+                raise ParameterError(f"{name} is for the analyzer's ledger, got --only {shortened(only)}")
+        if population is not None and limits is None and question is None:
+            raise ParameterError("--population needs --limit or --question: without them no ledger is created yet")
         with tasks_from_options():
             addresses = _addresses(shufflers, address, analyzer_address, only=only, page=page)
             kind: Any = one_of("store", store, _STORES) if store else "postgres" if address else "sqlite"
@@ -136,7 +141,8 @@ def init(
             people = {**guarantee, **vars(asked_by)}
             make_task = _task_maker(question, answers, people, closes=closes, admission=admission)
         task, command = None, None
-        population = population or f"people asked by {folder.resolve().name}"
+        alone = _only_commands(deployment, limit=limit, population=population)
+        named = population or f"people asked by {folder.resolve().name}"
         with new_folder(folder) as made:
             parties = deployment.create(made)
             if deployment.is_whole:
@@ -147,10 +153,10 @@ def init(
                     task = make_task(chain.shufflers, chain.analyzer)
                     write_whole(made / PUBLIC / FIRST_TASK, task.to_json().encode())
                 admitted = {} if task is None else create_invitations(made, task, tokens=tokens, page=page)
-                complete(made, admission=admitted, limit=limits, population=population)
+                complete(made, admission=admitted, limit=limits, population=named if limits or task else None)
             elif limits is not None:
-                Ledger.create(ledger_of(made), epsilon=limits[0], delta=limits[1], population=population)
-            write_hand_over(made, deployment, parties, name=str(folder), task=task, command=command)
+                Ledger.create(ledger_of(made), epsilon=limits[0], delta=limits[1], population=named)
+            write_hand_over(made, deployment, parties, name=str(folder), task=task, command=command, only=alone)
     following = _next_commands(folder, parties, command)
     if json:
         print_json(_created_as_json(folder, parties, task, following))
@@ -197,6 +203,21 @@ def _addresses(
             f"{'no' if analyzer is None else 'an'} address of the analyzer"
         )
     return dict(zip(names, [*(addresses or ()), analyzer], strict=True))
+
+
+def _only_commands(deployment: Deployment, *, limit: str | None, population: str | None) -> list[str]:
+    """Return the commands with which each organisation creates its own folder, with the options of this deployment."""
+    commands = []
+    for at, (name, address) in enumerate(deployment.addresses.items()):
+        words = ["shuffledp", "deploy", "init", "collection", "--only", name, "--shufflers", str(deployment.shufflers)]
+        words += ["--address", address if urlsplit(address).scheme == "https" else "https://ITS.ADDRESS"]
+        if name != "analyzer":
+            words += ["--store", "sqlite"] if deployment.store == "sqlite" else []
+            words += ["--page"] if deployment.page and at == 0 else []
+        elif limit is not None:
+            words += ["--limit", limit, *(["--population", population] if population else [])]
+        commands.append(shlex.join(words))
+    return commands
 
 
 def _task_maker(
@@ -263,6 +284,8 @@ def join(
             raise ParameterError(f"{name} must be given for shuffler-1: {error.why}{hint}") from None
     for path in joined.written:
         note_written(path)
+    for party, upstream in joined.other_upstreams.items():
+        print_note(f"{party}: its configuration keeps upstream {shown_address(upstream)}, not the address in public")
     if json:
         print_json(_joined_as_json(folder, joined))
     else:
@@ -304,16 +327,30 @@ def _next_commands(folder: Path, parties: Sequence[Party], command: str | None) 
     if len(parties) == 1:
         return [_join_command(folder)]
     before = [] if command is None else [command, _join_command(folder)]
-    return [*before, *(_start_command(folder, each.party) for each in parties)]
+    return [*before, *(_start_command(folder, each) for each in parties)]
 
 
 def _join_command(folder: Path) -> str:
     return f"shuffledp deploy join {shlex.quote(str(folder))}"
 
 
-def _start_command(folder: Path, party: str) -> str:
-    kind = "analyzer" if party == "analyzer" else "shuffler"
-    return f"shuffledp {kind} --config {shlex.quote(str(folder / party / 'server' / f'{kind}.toml'))}"
+def _start_command(folder: Path, party: Party) -> str:
+    from shuffledp.collect.deployment.parties import in_containers
+
+    own, kind = folder / party.party, "analyzer" if party.party == "analyzer" else "shuffler"
+    if in_containers(folder, party):
+        words = ["docker", "compose", "--file", folder / "compose.yaml", "--env-file", own / ".env", "up", "--detach"]
+    else:
+        words = ["shuffledp", kind, "--config", own / "server" / f"{kind}.toml"]
+    return shlex.join(map(str, words))
+
+
+def _print_next(title: str, commands: Sequence[str]) -> None:
+    print_sentence(title)
+    for line in commands:
+        print(line)
+    if any(line.startswith("docker") for line in commands):
+        print_sentence("To prepare the containers, or to do without (systemd): docs/how-to/deploy.md.")
 
 
 def _show_created(
@@ -327,13 +364,13 @@ def _show_created(
 ) -> None:
     from shuffledp.collect.deployment.parties import INVITATIONS, LINKS, SECRET, TOKENS
 
-    ports = [note for each in parties if (note := _note_on_port(each)) is not None]
+    notes = [note for each in parties if (note := _note_on_address(each)) is not None]
     if not deployment.is_whole:
         (party,) = parties
         print_title(f"Created the folder of {party.party}: {folder / party.party}")
         print_sentence(f"Send {folder / 'public' / party.party}.party.json to the other parties; it is not secret.")
         print_sentence(f"Fingerprint, to compare by telephone: {party.fingerprint}")
-        print_sentences(ports)
+        print_sentences(notes)
         print_sentence(f"All steps: {folder / 'HAND-OVER.md'}")
         return
     chain = f"{counted(deployment.shufflers, 'shuffler')} and an analyzer"
@@ -348,17 +385,20 @@ def _show_created(
         each = "for everybody" if task is not None and task.admission == "secret" else "one line for each person"
         print_sentence(f"Invitations: {invitations / found}, {each}.")
     _show_limit(folder, is_default=limit_is_default)
-    print_sentences(ports)
+    print_sentences(notes)
     print_sentence("You hold all keys: hand each folder to its organisation and delete your copy, or use --only.")
     print_sentence(f"Which file goes to whom: {folder / 'HAND-OVER.md'}")
-    print_sentence("Next:")
-    for line in following:
-        print(line)
+    _print_next("Next:", following)
 
 
-def _note_on_port(party: Party) -> str | None:
-    """Return what a port other than 443 means for a certificate; None for no proxy, and for port 443."""
+def _note_on_address(party: Party) -> str | None:
+    """Return what an address without TLS, or a port other than 443, means; None for port 443, and for this machine."""
     parts = urlsplit(party.address)
+    if parts.scheme == "http" and not re.fullmatch(r"localhost|127\.[\d.]+|::1", parts.hostname or ""):
+        return (
+            f"Warning: {party.party} has an address without TLS. Others can read tokens that are sent there, and "
+            f"browsers answer only at https://: start again with https://{parts.netloc}."
+        )
     if parts.scheme != "https" or parts.port in (None, 443):
         return None
     return (
@@ -400,12 +440,11 @@ def _show_joined(folder: Path, joined: Joined, *, limit_is_default: bool) -> Non
         print_sentence("Compare these fingerprints with the other parties by telephone:")
         for each in joined.chain.parties:
             print(f"  {each.party:10}  {each.fingerprint}{'  (your own)' if each.party in joined.parties else ''}")
-    print_sentence("Next:" if joined.tasks else "One party creates the task and sends it to the others:")
-    for line in _after_join(folder, joined):
-        print(line)
+    title = "Next:" if joined.tasks else "One party creates the task and sends it to the others:"
+    _print_next(title, _after_join(folder, joined))
 
 
 def _after_join(folder: Path, joined: Joined) -> list[str]:
     if not joined.tasks:
         return [task_command(joined.chain, folder), _join_command(folder)]
-    return [_start_command(folder, party) for party in joined.parties]
+    return [_start_command(folder, each) for each in joined.chain.parties if each.party in joined.parties]

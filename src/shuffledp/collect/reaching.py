@@ -17,7 +17,11 @@ from shuffledp.formatting import shown_address
 @cache
 def certificates() -> ssl.SSLContext:
     """Return the TLS settings: the usual authorities, or those of SSL_CERT_FILE; loaded once."""
-    return httpx.create_ssl_context()
+    try:
+        return httpx.create_ssl_context()
+    except OSError as error:  # OpenSSL reads a folder (SSL_CERT_DIR) later
+        reason = "it has no valid certificate" if isinstance(error, ssl.SSLError) else error.strerror
+        raise ParameterError(f"SSL_CERT_FILE must be a readable file of certificates in PEM format: {reason}") from None
 
 
 def check_server_address(address: str, name: str) -> None:
@@ -91,8 +95,10 @@ def cause_of(error: httpx.HTTPError) -> Cause:
 
 def why_unreachable(error: httpx.HTTPError) -> str:
     """Say why a request failed, and what to check, as a question; without an address."""
-    other = "it does not answer as a server of shuffledp does: is the address right"
-    return f"{REACHING.get(cause_of(error), other)}?"
+    cause = cause_of(error)
+    text = REACHING.get(cause, "it does not answer as a server of shuffledp does: is the address right")
+    may_need_tls = cause is Cause.BROKEN_CONNECTION and error.request.url.scheme == "http"
+    return f"{text}{', or should the address begin with https://' if may_need_tls else ''}?"
 
 
 class UpstreamError(DataError):

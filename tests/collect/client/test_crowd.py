@@ -146,6 +146,16 @@ def test_an_interrupt_ends_the_crowd(kept, shuffler):
     assert len(shuffler.bodies) < len(ANSWERS)
 
 
+def test_an_interrupt_before_the_first_report_says_so(kept, monkeypatch):
+    def interrupt(*_, **__):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("shuffledp.collect.simulation.crowd.makers", interrupt)
+    with pytest.raises(KeyboardInterrupt) as caught:
+        send_crowd(kept.task, ANSWERS)
+    assert caught.value.__notes__ == ["0 of 40 reports were acknowledged"]
+
+
 @pytest.mark.slow
 def test_a_killed_process_ends_the_crowd_with_an_error(kept, shuffler):
     """The crowd does not wait for the missing reports, and its other processes end."""

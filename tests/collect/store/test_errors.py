@@ -4,6 +4,7 @@ import builtins
 import re
 import sqlite3
 import sys
+from pathlib import Path
 
 import psycopg
 import pytest
@@ -145,19 +146,45 @@ def test_an_error_inside_a_transaction_undoes_it(reports):
     assert reports.add(new) == [Outcome.STORED] * 2
 
 
-def test_postgres_that_cannot_be_reached():
-    with pytest.raises(StoreError, match="cannot be reached") as raised:
-        open_report_store("postgresql://somebody:hunter2@127.0.0.1:1/reports")
+def error_without_connection(url):
+    """The error of a store that cannot be opened, which reveals nothing of its address but the database."""
+    with pytest.raises(StoreError) as raised:
+        open_report_store(url)
     assert raised.value.fault is Fault.UNREACHABLE
     assert raised.value.__cause__ is None
     assert raised.value.__suppress_context__
-    assert "hunter2" not in str(raised.value)
-    assert "somebody" not in str(raised.value)
+    text = str(raised.value)
+    assert not re.search(r"hunter2|somebody|nohost|127\.|socket|FATAL", text)
+    return text
 
 
-def test_an_invalid_postgres_address_is_refused():
+NO_ANSWER = "does not answer at its host and port: is it running"
+
+
+@pytest.mark.parametrize(
+    ("host", "words"),
+    [
+        ("127.0.0.1:1/reports", NO_ANSWER),
+        ("/reports?host=/nohost", NO_ANSWER),
+        ("nohost.invalid/reports", "has an unknown host name"),
+        ("127.0.0.1:99999/reports", "cannot be reached, or has ended the connection"),
+    ],
+)
+def test_postgres_that_cannot_be_reached(host, words):
+    assert f"PostgreSQL (database reports) {words}" in error_without_connection(f"postgresql://somebody:hunter2@{host}")
+
+
+@pytest.mark.parametrize(
+    "rest",
+    [
+        "hunter2/2@127.0.0.1:port/reports?what",
+        "1/hunter2@127.0.0.1/reports",  # taken for port 1 and database hunter2@127.0.0.1/reports
+        "1@hunter2@127.0.0.1/reports",  # taken for host hunter2@127.0.0.1
+    ],
+)
+def test_an_invalid_postgres_address_is_refused(rest):
     with pytest.raises(ParameterError, match="%-codes") as raised:
-        open_report_store("postgresql://somebody:hunter2/2@127.0.0.1:port/reports?what")
+        open_report_store(f"postgresql://somebody:{rest}")
     assert "hunter2" not in str(raised.value)
     assert raised.value.__suppress_context__
 
@@ -209,6 +236,27 @@ def test_lost_connections_are_replaced(postgres_url):
             lose()
         assert store.standing(TASK.id).refused == {}
         assert store.add(new) == [Outcome.KNOWN] * 2
+
+
+@on_postgres
+def test_a_refused_login_and_a_missing_database_are_told_apart(postgres_server, tmp_path, monkeypatch):
+    """Also where the server requires no password."""
+    monkeypatch.setenv("PGPASSFILE", str(tmp_path / "pgpass"))
+    url = postgres_server.get_uri()
+    rules = Path(url.partition("?host=")[2]) / "pg_hba.conf"
+    before = rules.read_text()
+    assert "has no such database: create it" in error_without_connection(postgres_server.get_uri(database="nodb"))
+    nobody = url.replace("postgres:", "somebody:", 1)
+    with psycopg.connect(url, autocommit=True) as connection:
+        assert "refuses the name or the password" in error_without_connection(nobody)
+        rules.write_text(before.replace("trust", "scram-sha-256"))
+        try:
+            connection.execute("SELECT pg_reload_conf()")
+            for each in (nobody, nobody.replace("somebody:", "somebody:hunter2")):
+                assert "password file that PGPASSFILE names" in error_without_connection(each)
+        finally:
+            rules.write_text(before)
+            connection.execute("SELECT pg_reload_conf()")
 
 
 @on_postgres

@@ -54,12 +54,16 @@ class MissingAdmissionError(ParameterError):
 
 @dataclass(frozen=True, kw_only=True)
 class Joined:
-    """The own parties of a chain, their tasks, and the files that were written."""
+    """The own parties of a chain, their tasks, and the files that were written.
+
+    `other_upstreams` are the addresses that a configuration has instead of that of the party before, by party.
+    """
 
     chain: Chain
     parties: Sequence[str]
     tasks: Mapping[str, Task | Series]
     written: Sequence[Path]
+    other_upstreams: Mapping[str, str]
 
 
 def join(
@@ -89,17 +93,24 @@ def join(
         chain.check_task(asked, name=str(folder / PUBLIC / name))
     _check_admission_is_needed(admission or {}, own, tasks, folder)
     files = _Files()
+    other_upstreams = dict[str, str]()
     for party in own:
-        _configure(folder, party, chain, tasks, admission or {}, files)
+        known = _configure(folder, party, chain, tasks, admission or {}, files)
+        before = chain.parties[party.position - 1].address
+        if party.position and (upstream := known.get("upstream", before)) != before:
+            other_upstreams[party.party] = str(upstream)
         for name, asked in tasks.items():
             files.add(folder / party.party / SERVER / TASKS / name, asked.to_json())
     ledger = ledger_of(folder)
     has_analyzer = ANALYZER in {each.party for each in own}
     needs_ledger = has_analyzer and not ledger.exists()
-    if limit is not None and not needs_ledger:
-        why = f"{ledger} exists, and its limit is final" if has_analyzer else f"the analyzer is not in {folder}"
-        raise ParameterError(f"limit must be left out: {why}")
     limits = limit or (_limit_of(tasks) if needs_ledger else None)
+    for name, value in (("limit", limit), ("population", population)):
+        if value is not None and not (needs_ledger and limits):
+            why = f"the analyzer is not in {folder}"
+            if has_analyzer:
+                why = "there is no task yet" if needs_ledger else f"{ledger} exists, and its {name} is final"
+            raise ParameterError(f"{name} must be left out: {why}")
     files.check()
     if limits is not None:
         _check_limit(limits, tasks)
@@ -115,6 +126,7 @@ def join(
         parties=[each.party for each in own],
         tasks=tasks,
         written=[*files.written, *([ledger] if limits is not None else [])],
+        other_upstreams=other_upstreams,
     )
 
 
@@ -172,8 +184,8 @@ def _configure(
     tasks: Mapping[str, Task | Series],
     admission: Mapping[str, Path],
     files: _Files,
-) -> None:
-    """Add what depends on other parties and on tasks to the configuration of a server."""
+) -> dict[str, Any]:
+    """Add what depends on other parties and on tasks to the configuration of a server; return what it had."""
     config = folder / party.party / SERVER / ("analyzer.toml" if party.party == ANALYZER else "shuffler.toml")
     more, defaults = dict[str, Any](), dict[str, Any]()
     if party.position > 0:  # its token is for this address only, whatever an added task names
@@ -189,7 +201,7 @@ def _configure(
             elif not own.exists():
                 raise MissingAdmissionError(name)
             more[name.replace(".", "-")] = name
-    files.extend(config, more, defaults)
+    return files.extend(config, more, defaults)
 
 
 def _check_admission_is_needed(
@@ -228,8 +240,11 @@ class _Files:
         elif path.read_text().strip() != text.strip():
             raise ParameterError(f"{path} exists with other content: nothing is overwritten")
 
-    def extend(self, config: Path, more: dict[str, Any], defaults: dict[str, Any]) -> None:
-        """Add keys at the end of a configuration, unless it has them; only `defaults` may have another value there."""
+    def extend(self, config: Path, more: dict[str, Any], defaults: dict[str, Any]) -> dict[str, Any]:
+        """Add keys at the end of a configuration, unless it has them; only `defaults` may have another value there.
+
+        Return the keys that it had.
+        """
         try:
             text = config.read_text(encoding="utf-8")
             known = tomllib.loads(text)
@@ -242,6 +257,7 @@ class _Files:
                 raise ParameterError(f"{key} must have {value}, got another value in {config}: correct it there")
         if lines := [f"{key} = {json.dumps(value)}\n" for key, value in (more | defaults).items() if key not in known]:
             self._new.append((config, text + "".join(lines), False))
+        return known
 
     def check(self) -> None:
         """Refuse a folder that does not exist."""

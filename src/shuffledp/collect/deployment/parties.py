@@ -179,6 +179,7 @@ SERVER, STATE = "server", "state"
 KEYS, TASKS = "keys", "tasks"
 HASHES, SECRET = "admission.hashes", "admission.secret"
 LEDGER = "budget.ledger"
+DATABASE_PASSWORD = "database.password"
 OWN_VALUES = "party.json"
 """The public values of a party in its own folder, which nobody else has changed."""
 
@@ -190,6 +191,11 @@ HAND_OVER = "HAND-OVER.md"
 
 _TOKENS_PER_PERSON = 1.2
 """Some tokens get lost, so a batch needs more tokens than people."""
+
+
+def in_containers(folder: Path, party: Party) -> bool:
+    """Whether the server needs a proxy or a database, which deploy/compose.yaml starts with it."""
+    return urlsplit(party.address).scheme == "https" or (folder / party.party / DATABASE_PASSWORD).exists()
 
 
 def ledger_of(folder: Path) -> Path:
@@ -251,7 +257,7 @@ class Deployment:
         with_database = name != ANALYZER and self.store == "postgres"
         if with_database:
             password = secrets.token_urlsafe(32)  # without : and \, which pgpass would have to escape
-            write_secret(own / "database.password", password)
+            write_secret(own / DATABASE_PASSWORD, password)
             write_secret(server / "pgpass", f"*:*:shuffledp:shuffledp:{password}")
         parts = urlsplit(address)
         host = parts.hostname or ""
@@ -345,8 +351,12 @@ def write_hand_over(
     name: str,
     task: Task | None,
     command: str | None,
+    only: Sequence[str],
 ) -> None:
-    """Write which file goes to whom, and what must stay secret; `name` is the folder as its reader knows it."""
+    """Write which file goes to whom, and what must stay secret; `name` is the folder as its reader knows it.
+
+    The commands of `only` create each party's folder alone.
+    """
     files = sorted(str(path.relative_to(folder)) for path in folder.rglob("*") if path.is_file())
     write_whole(
         folder / HAND_OVER,
@@ -360,6 +370,8 @@ def write_hand_over(
             task=task,
             first_task=FIRST_TASK,
             command=command,
+            only=only,
+            in_containers=[each.party for each in parties if in_containers(folder, each)],
         ),
     )
 

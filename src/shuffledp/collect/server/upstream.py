@@ -19,7 +19,7 @@ from typing import Any
 import httpx
 
 from shuffledp.collect.crypto.batch import HEAD_BYTES, BatchHead
-from shuffledp.collect.reaching import REACHING, Cause, UpstreamError, cause_of
+from shuffledp.collect.reaching import REACHING, Cause, UpstreamError, cause_of, certificates
 from shuffledp.collect.reasons import Refused
 from shuffledp.collect.server.background import UPSTREAM, TaskHealth, until
 from shuffledp.collect.server.observability import Event
@@ -47,7 +47,7 @@ class Upstream:
 
     def __init__(self, address: str, token: str, *, client: httpx.Client | None = None, pause: float = 0.5) -> None:
         self._address = address.rstrip("/")
-        self._client = client or httpx.Client(timeout=_TIMEOUT)
+        self._client = client or httpx.Client(timeout=_TIMEOUT, verify=certificates())
         self._headers = {"authorization": f"Bearer {token}"}
         self._pause = pause
 

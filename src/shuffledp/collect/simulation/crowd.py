@@ -119,12 +119,12 @@ def send_crowd(
         on_outcome=told,
     )
     shown = _admissions(task, admission, len(answers))
-    with makers(task, listed, processes=processes, people=len(answers)) as made:
-        try:
+    try:  # also while processes start and end
+        with makers(task, listed, processes=processes, people=len(answers)) as made:
             return asyncio.run(sending.run(made.reports(answers), shown))
-        except KeyboardInterrupt as error:
-            error.add_note(f"{sending.became[ACKNOWLEDGED]:,} of {len(answers):,} reports were acknowledged")
-            raise
+    except KeyboardInterrupt as error:
+        error.add_note(f"{sending.became[ACKNOWLEDGED]:,} of {len(answers):,} reports were acknowledged")
+        raise
 
 
 class _Sealed(NamedTuple):

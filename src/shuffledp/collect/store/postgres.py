@@ -7,6 +7,7 @@ are vacuumed; PostgreSQL's own log may hold them until it is overwritten, and ba
 from __future__ import annotations
 
 import hashlib
+import re
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, suppress
 from typing import Any
@@ -37,6 +38,17 @@ _DEADLOCK_OR_RACE = ("40P01", "40001")  # deadlock_detected, serialization_failu
 _FULL = ("53100", "53200")  # disk_full, out_of_memory
 _READ_ONLY = "25006"  # read_only_sql_transaction
 _LOCKED = "55P03"  # lock_not_available
+_NOT_CONNECTED = {
+    "password authentication failed|no password supplied|role .* does not exist": (
+        "refuses the name or the password, or got none: are both right in the address, or in the password file that "
+        "PGPASSFILE names?"
+    ),
+    "database .* does not exist": "has no such database: create it, or correct its name in the address",
+    "Is the server running": "does not answer at its host and port: is it running, and are both right?",
+    "failed to resolve host": "has an unknown host name: is it right, and does the name server answer?",
+}
+"""What libpq says, in English, of failed connections, which have no SQLSTATE. Its text is never shown: it names users
+and hosts, and a host may have a part of a password."""
 _TYPES = {bytes: "bytea", int: "bigint", str: "text", type(None): "text"}
 
 
@@ -156,7 +168,9 @@ class PostgresDatabase(Database):
                 Fault.IN_USE,
             )
         if state is None or isinstance(error, psycopg.OperationalError):
-            # libpq's own messages name users and addresses of machines
+            for said, hint in _NOT_CONNECTED.items():
+                if re.search(said, str(error)):
+                    return StoreError(f"{self._shown} {hint}", Fault.UNREACHABLE)
             return StoreError(
                 f"{self._shown} cannot be reached, or has ended the connection: is it running, and are name and "
                 "password right? Acknowledged reports are safe; try again",
@@ -204,11 +218,11 @@ def _with_keys(statement: str) -> str:
 
 def _without_secrets(url: str) -> str:
     """The address for error messages, without user name, password, or anything that may be part of them."""
-    try:
-        parts = conninfo_to_dict(url)
-    except psycopg.ProgrammingError:  # its message quotes the address
-        raise ParameterError(
-            "the address of PostgreSQL must be postgresql://NAME:PASSWORD@HOST:PORT/DATABASE, with %-codes for "
-            "characters like / and @ in a password"
-        ) from None
-    return f"PostgreSQL (database {parts.get('dbname', 'of the same name as the user')})"
+    with suppress(psycopg.ProgrammingError):  # its message quotes the address
+        parts = {"dbname": "of the same name as the user", "host": "", **conninfo_to_dict(url)}
+        if "@" not in f"{parts['dbname']}{parts['host']}":  # a part of a password may be before it
+            return f"PostgreSQL (database {parts['dbname']})"
+    raise ParameterError(
+        "the address of PostgreSQL must be postgresql://NAME:PASSWORD@HOST:PORT/DATABASE, with %-codes for characters "
+        "like / and @ in a password"
+    ) from None

@@ -167,7 +167,7 @@ class Task(PublicFile, frozen=True, forbid_unknown_fields=True, kw_only=True, om
         if not 1 <= self.most_messages < 2**32:
             raise TaskError("most_messages must be at least 1 and below 2^32")
         if self.opens >= self.closes:
-            raise TaskError("a task must open before it closes")
+            raise TaskError(f"a task must open before it closes, got opens={self.opening} and closes={self.closing}")
         if not 1 <= self.time_precision <= 366 * 86_400:
             raise TaskError("time_precision must be from one second to 366 days, in seconds")
         check_places(self.shufflers, self.analyzer)

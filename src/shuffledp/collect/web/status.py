@@ -22,6 +22,7 @@ from typing import Any, Generic, TypeVar
 
 import httpx
 
+from shuffledp.collect.reaching import certificates
 from shuffledp.collect.reasons import Reason
 from shuffledp.collect.server.observability import Event, log_error
 from shuffledp.collect.task import Task
@@ -324,4 +325,4 @@ def _within(seconds: float) -> Iterator[Callable[[str, Mapping[str, Any]], None]
 def new_client() -> httpx.Client:
     """Return the client for status requests: no redirects, and a new connection for every request."""
     limits = httpx.Limits(max_connections=32, max_keepalive_connections=0)  # so that `_within` sees each connection
-    return httpx.Client(timeout=TIMEOUT, follow_redirects=False, limits=limits)
+    return httpx.Client(timeout=TIMEOUT, verify=certificates(), follow_redirects=False, limits=limits)
