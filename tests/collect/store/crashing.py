@@ -56,7 +56,7 @@ def main(address, stride):
     killed_again_and_again(lambda store: store.expire(TASK.id), "expire")
     killed_again_and_again(lambda store: store.prepare(TASK), "tidy at last")
     with open_report_store(address) as store:
-        assert store.expire(TASK.id) == 1
+        assert store.standing(TASK.id).short_by == 1
         (last,) = store.closing(TASK.id)
         held = [*_cut(first), *_cut(b"".join(store.onions(last)))]
         assert len(set(held)) == len(held) == 2 * USERS

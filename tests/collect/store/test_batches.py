@@ -299,8 +299,8 @@ def test_an_expired_task_keeps_complete_batches_and_deletes_the_rest(reports):
     reports.add_admissions(TASK.id, [b"t" * 32])
     known = arrivals(TASK, 9)
     reports.add(known)
-    for _ in range(2):
-        assert reports.expire(TASK.id) == 3
+    for first in (True, False):
+        assert reports.expire(TASK.id) is first
         assert len(reports.closing(TASK.id)) == 2
         rows = every_row(reports)
         assert (len(rows["onions"]), len(rows["members"]), len(rows["waiting"])) == (8 + 3, 8, 3)
@@ -316,4 +316,5 @@ def test_an_expired_task_keeps_complete_batches_and_deletes_the_rest(reports):
 def test_the_number_of_missing_people(reports, people, short_by):
     reports.prepare(TASK)
     reports.add(arrivals(TASK, people))
-    assert reports.expire(TASK.id) == reports.standing(TASK.id).short_by == short_by
+    reports.expire(TASK.id)
+    assert reports.standing(TASK.id).short_by == short_by

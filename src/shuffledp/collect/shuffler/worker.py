@@ -37,10 +37,8 @@ LOOKS_BEFORE_HELPING = 1_200
 
 def expire(task: Task, store: ReportStore) -> None:
     """Close the last complete batches of a task, and delete the reports that are in none; only the first call logs."""
-    before = store.standing(task.id).short_by
-    short_by = store.expire(task.id)
-    if before is None:
-        log(Event.TASK_CLOSED, task=task.id, short_by=short_by)
+    if store.expire(task.id):
+        log(Event.TASK_CLOSED, task=task.id, short_by=store.standing(task.id).short_by or 0)
 
 
 NOT_CLOSED = "Complete batches could not be closed: their reports wait here, and it is tried again."

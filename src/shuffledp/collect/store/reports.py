@@ -71,16 +71,17 @@ class ReportStore(BatchStore):
         )
         return [bytes(key) for (key,) in rows]
 
-    def expire(self, task_id: bytes) -> int:
+    def expire(self, task_id: bytes) -> bool:
         """End a task: close the complete batches, delete all other reports and all tokens; idempotent.
 
-        Return the number of people missing in the last batch, 0 if no report was left over.
+        Return whether this call ended it: several processes and threads may try at the same moment.
         """
         task = self._task(task_id)
         with self._database.writing() as transaction:
             transaction.lock(f"arrivals {task}")
             ((users, short_by),) = transaction.rows("SELECT users, short_by FROM tasks WHERE task = ?", task)
-            if short_by is None:
+            ends: bool = short_by is None
+            if ends:
                 while self._close(transaction, task, users):
                     pass
                 left = self._waiting(transaction, task)
@@ -90,7 +91,7 @@ class ReportStore(BatchStore):
                 transaction.run("DELETE FROM admissions WHERE task = ?", task)
                 transaction.run("UPDATE tasks SET short_by = ? WHERE task = ?", short_by, task)
         self._tidy_all(task)
-        return int(short_by)
+        return ends
 
     def is_unexpired(self, task_id: bytes) -> bool:
         """Whether reports of a task were stored, and it has not expired."""
