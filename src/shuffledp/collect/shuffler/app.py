@@ -205,14 +205,15 @@ class Shuffler(TaskServer[Standing]):
         """Find the task of a request, and count refusals."""
 
         async def endpoint(request: Request) -> Response:
-            served = self._tasks.served.get(request.path_params["name"])
+            name = request.path_params["name"]
+            served = self._tasks.served.get(name)
             try:
                 if served is None:
-                    raise Refused(Reason.UNKNOWN_TASK)
+                    raise self._registry.refusal(name)
                 with asking_the_store():
                     return await handler(served, request)
             except Refused as refused:
-                self._refusals.count(served.task.id if served else None, refused.reason)
+                self._count(served, refused.reason)
                 raise
 
         return endpoint
@@ -223,7 +224,7 @@ class Shuffler(TaskServer[Standing]):
         served = self._tasks.served.get(name)
         try:
             if served is None:
-                raise Refused(Reason.UNKNOWN_TASK)
+                raise self._registry.refusal(name)
             self._rate.take()
             with self._tasks.in_flight:
                 ingestion = self._tasks.ingestion.get(name)
@@ -235,9 +236,14 @@ class Shuffler(TaskServer[Standing]):
                 await ingestion.ingest(sealed, bearer(header_of(request.scope, b"authorization")))
         except DataError as error:
             refused = refusal_of(error)
-            self._refusals.count(served.task.id if served else None, refused.reason)
+            self._count(served, refused.reason)
             return problem(refused)
         return _STORED
+
+    def _count(self, served: Served | None, reason: Reason) -> None:
+        """Count a refusal; without its key, a task has no counters."""
+        if served is not None or reason is Reason.UNKNOWN_TASK:
+            self._refusals.count(served.task.id if served else None, reason)
 
     async def show_task(self, served: Served, request: Request) -> Response:
         """The canonical bytes of the task, whose SHA-256 is its name."""
