@@ -166,7 +166,7 @@ def process() -> str:
 
 
 def task_families(tasks: Iterable[Task], health: Mapping[str, TaskHealth]) -> list[Metric]:
-    """What is public about each task, and why batches cannot be fetched from the server upstream."""
+    """What is public about each task, and why batches cannot be fetched from the previous server."""
     asked = list(tasks)
     causes = [(task, each.upstream_cause) for task, each in health.items()]
     return [

@@ -1,4 +1,4 @@
-"""The settings that the shuffler and the analyzer share, and their checks: tasks, keys, and the server upstream."""
+"""The settings that the shuffler and the analyzer share, and their checks: tasks, keys, and the previous server."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ class SharedOptions:
         return {each.public: each for each in read_keys(self.key, operators=self.operators)}
 
     def source(self, address: str, *, missing: str) -> Upstream:
-        """The server upstream at an address; `missing` says why a token is needed."""
+        """The previous server at an address; `missing` says why a token is needed."""
         if self.token is None:
             raise ParameterError(f"token is missing: {missing}")
         return self.upstreams.at(address, self.token)
