@@ -166,9 +166,13 @@ class StartFiles:
 
     def is_over(self, task: Task) -> bool:
         """Whether a task accepts no report any more, so that its key may have been destroyed."""
-        files = [task.id] if task.series is None else [task.id, bytes.fromhex(task.series.id)]
-        ended = any(self._states.get(each) in (FileState.CLOSED, FileState.REMOVED) for each in files)
-        return ended or task.phase(time.time()) is Phase.CLOSED
+        return was_ended(task, self._states) or task.phase(time.time()) is Phase.CLOSED
+
+
+def was_ended(task: Task, states: Mapping[bytes, FileState]) -> bool:
+    """Whether an operator has closed or removed a task, or its series."""
+    files = [task.id] if task.series is None else [task.id, bytes.fromhex(task.series.id)]
+    return any(states.get(each) in (FileState.CLOSED, FileState.REMOVED) for each in files)
 
 
 def read_files(paths: Sequence[Path], *, operators: Accepted) -> list[Task | Series]:
