@@ -377,15 +377,13 @@ class Registry(Generic[Item]):
                 raise ParameterError("the task is served already, as a round of a series or by itself")
             if _was_closed_with_series(asked, self._states):
                 raise ParameterError("the series of this round was closed early or removed, and its rounds with it")
-            now = self._clock()
-            items = self._host.open(
-                asked,
-                self._others(asked),
-                new=True,
-                is_over=lambda task: task.series is not None and task.phase(now) is Phase.CLOSED,
-            )
-            if not items:
-                raise ParameterError("all rounds of the series are over, and no key of them is left")
+            now, ended = self._clock(), self._states.get(asked.id) in (FileState.CLOSED, FileState.REMOVED)
+
+            def is_over(task: Task) -> bool:
+                return ended or (task.series is not None and task.phase(now) is Phase.CLOSED)
+
+            if not self._host.open(asked, self._others(asked), new=True, is_over=is_over):
+                raise ParameterError("the task, or every round of the series, is over, and no key of it is left")
 
     def close(self, name: str) -> Entry[Item]:
         """Close a file early, unless its closing time has passed."""
