@@ -164,6 +164,7 @@ def test_a_restart_shows_an_open_task_whose_key_is_gone(tmp_path, way, capfd):
 
     async def closed(server):
         await lacks_its_key(server, task)
+        assert (await server.client.get(f"/ask/{task.name}")).status_code == 200  # whose program tries again
         assert (await server.close(task.name)).json()["problem"] is None
         assert (await server.client.get("/health")).json() == {"state": "ok"}
         assert (await server.report(task)).json()["reason"] == "unknown-task"
@@ -174,7 +175,7 @@ def test_a_restart_shows_an_open_task_whose_key_is_gone(tmp_path, way, capfd):
     for test in (restarted, closed):
         key.rename(aside)
         LIMIT.reset()
-        started(read, test) if way == "of the start" else run(read(), test)
+        started(read, test, page=True) if way == "of the start" else run(read(page=True), test)
         (line,) = [each for each in capfd.readouterr().err.splitlines() if "task-not-served" in each]
         assert '"reason": "no-key"' in line
 

@@ -34,7 +34,7 @@ from shuffledp.collect.server.http import (
 )
 from shuffledp.collect.server.observability import Event, log_error
 from shuffledp.collect.server.operation import TaskServer
-from shuffledp.collect.server.storage import StoreHealth, storage_problems
+from shuffledp.collect.server.storage import KEY_GONE, StoreHealth, storage_problems
 from shuffledp.collect.shuffler.ingest import GroupCommit, Refusals
 from shuffledp.collect.shuffler.settings import Served, Settings
 from shuffledp.collect.shuffler.tasks import ServedTasks, families, no_tokens, problems_of, status_of
@@ -195,7 +195,7 @@ class Shuffler(TaskServer[Standing]):
 
         tasks, registry = self._tasks, self._tasks.registry
         return routes(
-            lambda: tasks.first,
+            lambda: {**{name: task for name, (task, _) in registry.unserved.items()}, **tasks.first},
             series=lambda: registry.series,
             clock=self._settings.clock,
             is_closed=registry.is_closed,
@@ -246,7 +246,12 @@ class Shuffler(TaskServer[Standing]):
             self._refusals.count(served.task.id if served else None, reason)
 
     async def show_task(self, served: Served, request: Request) -> Response:
-        """The canonical bytes of the task, whose SHA-256 is its name."""
+        """The canonical bytes of the task, whose SHA-256 is its name; refused, like its reports, while its key is gone.
+
+        A client that fetches it makes no report in vain, which would count against a person's budget.
+        """
+        if served.position == 0 and served.key.destroyed and not self._tasks.registry.is_closed(served.task):
+            raise Refused(Reason.UNAVAILABLE, KEY_GONE)
         return Response(served.task.canonical, media_type="application/json")
 
     async def show_series(self, request: Request) -> Response:
