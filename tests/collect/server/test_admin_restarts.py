@@ -15,6 +15,7 @@ from shuffledp.collect.server.storage import KEY_GONE
 from shuffledp.collect.store import Arrival, ReportStore, open_report_store
 from shuffledp.errors import BudgetError, ParameterError
 from shuffledp.ledger import Ledger
+from tests.collect.series import small_series
 from tests.collect.server.operated import (
     HEADERS,
     KEPT,
@@ -178,6 +179,25 @@ def test_a_restart_shows_an_open_task_whose_key_is_gone(tmp_path, way, capfd):
         started(read, test, page=True) if way == "of the start" else run(read(page=True), test)
         (line,) = [each for each in capfd.readouterr().err.splitlines() if "task-not-served" in each]
         assert '"reason": "no-key"' in line
+
+
+@pytest.mark.slow
+def test_a_start_shows_a_series_without_a_key_of_a_later_round(tmp_path):
+    """As when it is added: all its rounds are served, or none."""
+    kept = small_series(**SMALL, rounds=2, opens=datetime.fromtimestamp(NOW, UTC), new_keys=True)
+    read, series = folder_of(tmp_path, OTHER), kept.series
+    (tmp_path / "tasks" / "series.json").write_text(series.to_json())
+    keys_of(tmp_path / "keys", kept.round(1))
+
+    async def test(server):
+        assert (await server.client.get("/health")).json()["problems"] == {series.name: [KEY_GONE]}
+        assert [(await server.report(series.task(number))).status_code for number in (1, 2)] == [503, 503]
+        keys_of(tmp_path / "keys", kept.round(2))
+        assert (await server.add(series)).json()["problem"] is None
+        assert (await server.report(series.task(1))).status_code == 201
+        assert (await server.client.get("/health")).json() == {"state": "ok"}
+
+    started(read, test)
 
 
 def test_an_analyzer_starts_without_the_key_of_an_open_task(tmp_path):
