@@ -146,6 +146,18 @@ def test_destroying_the_key_of_an_open_task_warns(tmp_path):
     assert "the analyzer" in keys(tmp_path, "destroy", "2.key", "--task", "t.json").stdout
 
 
+@pytest.mark.parametrize(("key", "open_store"), [("0.key", open_report_store), ("2.key", open_tally_store)])
+def test_the_store_tells_whether_an_operator_closed_the_task(tmp_path, key, open_store):
+    task = _kept(tmp_path, closes=CLOSES).task
+    for closed in (False, True):
+        with open_store(tmp_path / "s.db") as store:
+            store.prepare(task)
+            if closed:
+                store.files.close(task.id, task.canonical)
+        said = keys(tmp_path, "destroy", key, "--task", "t.json", "--store", "s.db").stdout
+        assert ("The task is open until" in said) is not closed
+
+
 def test_destroying_a_key_lists_waiting_reports(tmp_path, over):
     with open_report_store(tmp_path / "s.db") as store:
         store.prepare(over.task)

@@ -20,6 +20,7 @@ from tests.collect.analyzer import running as analyzer
 from tests.collect.analyzer.batches import Waiting, batch_of, tiny_task
 from tests.collect.chaos import wait_until
 from tests.collect.in_process import client_in_process
+from tests.collect.server import operated
 from tests.collect.servers import Collection
 from tests.collect.shuffler import running as shuffler
 from tests.collect.store.failing import full_temporary_folder
@@ -180,6 +181,13 @@ def filled_batch(kept):
         await until(client, "shuffledp_problems{.*} 1.0")
 
     return fill
+
+
+def key_gone(folder):
+    """A shuffler was started again after the key of an open task was gone."""
+    settings, task = operated.shuffler(folder, clock=time.time), small_task(users=USERS, **TIMES).task
+    settings.store.files.add(task.id, task.canonical)
+    return of_application(shuffler_app(settings), lambda client: until(client, "shuffledp_problems{.*} 1.0"))
 
 
 def replays(folder):

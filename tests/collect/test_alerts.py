@@ -34,6 +34,7 @@ EXPECTED = {
     "analyzer_down": {"ShuffledpBatchesNotFetched"},
     "store_failing": {"ShuffledpStoreFailing", "ShuffledpProblems"},
     "not_mixed": {"ShuffledpBatchNotMixed", "ShuffledpProblems"},
+    "key_gone": {"ShuffledpProblems"},
     "replays": {"ShuffledpMessagesReplayed", "ShuffledpBatchRefused", "ShuffledpProblems"},
     "over_budget": {"ShuffledpBudgetExceeded", "ShuffledpNoRelease", "ShuffledpProblems"},
     "restored": {

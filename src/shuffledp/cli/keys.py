@@ -13,7 +13,6 @@ from shuffledp.errors import ParameterError
 from shuffledp.formatting import counted
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
     from datetime import datetime
 
     from shuffledp.collect.crypto.keys import KeyPair
@@ -196,10 +195,10 @@ def destroy(
     pair, now = read_key(file), datetime.now(UTC)
     tasks = [one for path in task for one in _tasks_with(path, pair)]
     for one in _to_be_shown(tasks, now):
-        print_sentences(lost_without_key(one, pair, now=now))
-        if store is not None:
-            print_sentences(_stored(one, pair, store))
-        elif position_of(one, pair) > 0:
+        position = position_of(one, pair)
+        closed, stored = (False, []) if store is None else _stored(one, pair, store)
+        print_sentences([*lost_without_key(one, pair, now=now, closed_early=closed), *stored])
+        if store is None and position > 0:
             print_sentence("The fingerprints of its messages stay in the server's store: name it with --store.")
     if not yes:
         raise ParameterError(f"nothing was destroyed: add --yes to destroy {file}")
@@ -259,15 +258,20 @@ def _open_store(task: Task, pair: KeyPair, store: str) -> ReportStore | TallySto
     return open_tally_store(store) if pair.public == task.analyzer.key else open_report_store(store)
 
 
-def _stored(task: Task, pair: KeyPair, store: str) -> Iterator[str]:
-    """Yield what the store has of the task: what is waiting at a shuffler, and fingerprints."""
+def _stored(task: Task, pair: KeyPair, store: str) -> tuple[bool, list[str]]:
+    """Whether an operator closed the task, and what the store has of it: what waits at a shuffler, and fingerprints."""
+    from shuffledp.collect.server.settings import was_ended
     from shuffledp.collect.store import Standing
 
     with _open_store(task, pair, store) as opened:
-        standing = opened.standing(task.id)
+        standing, closed = opened.standing(task.id), was_ended(task, opened.files.states())
+    found = []
     if isinstance(standing, Standing):
         reports = counted(standing.waiting, "report")
         batches = counted(standing.closing + standing.ready, "batch", things="batches")
-        yield f"The store has {reports} waiting for a batch and {batches} not yet forwarded for this task."
+        found.append(f"The store has {reports} waiting for a batch and {batches} not yet forwarded for this task.")
     if pair.public != task.shufflers[0].key:
-        yield "The fingerprints of its messages are deleted from the store, which then accepts no batch of the task."
+        found.append(
+            "The fingerprints of its messages are deleted from the store, which then accepts no batch of the task."
+        )
+    return closed, found

@@ -102,7 +102,7 @@ def why_unreachable(error: httpx.HTTPError) -> str:
 
 
 class UpstreamError(DataError):
-    """The server upstream cannot be reached, refuses, or sends something invalid.
+    """The previous server cannot be reached, refuses, or sends something invalid.
 
     The message is public: it contains nothing of what was sent, and no address, which may be internal to a network.
     """

@@ -8,9 +8,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from shuffledp.collect.analyzer.worker import BATCH, UPSTREAM, BatchAnalyzer
+from shuffledp.collect.analyzer.worker import BATCH, BatchAnalyzer
 from shuffledp.collect.crypto.batch import HEAD_BYTES, BatchHead
-from shuffledp.collect.server.upstream import Upstream
+from shuffledp.collect.server.upstream import NO_BATCHES, Upstream
 from tests.collect.analyzer.batches import batch_of, tiny_task
 from tests.collect.analyzer.running import settings_for
 
@@ -59,7 +59,7 @@ def collected(path, shuffler):
         return {each.batch_id: each.problem for each in store.tallies(kept.task.id)}, work.health.problems
 
 
-ANOTHER = "the server upstream sends another batch than the requested one, or one for another server"
+ANOTHER = "the previous server sends another batch than the requested one, or one for another server"
 LONGER = "a batch is longer than its head says"
 
 
@@ -81,7 +81,7 @@ def because(words, why):
         ("truncated", "a batch ended 49 bytes too early"),
         ("longer", LONGER),
         ("not whole", "a batch ended 1 bytes too early"),
-        ("no batch", "the server upstream sends something that is not a batch"),
+        ("no batch", "the previous server sends something that is not a batch"),
         ("nothing", "a batch ended within its head"),
     ],
 )
@@ -114,7 +114,7 @@ def test_without_the_token_nothing_arrives(tmp_path):
     shuffler.bodies = {GOOD: body_of(shuffler.kept, GOOD)}
     assert collected(tmp_path, shuffler) == (
         {},
-        [because(UPSTREAM, "the server upstream does not know this token: start it with the hash of this token")],
+        [because(NO_BATCHES, "the previous server does not know this token: start it with the hash of this token")],
     )
 
 

@@ -6,10 +6,11 @@ import numpy as np
 import pytest
 
 from shuffledp import Ledger
-from shuffledp.collect.analyzer.worker import BATCH, LIMIT, RELEASE, UPSTREAM, BatchAnalyzer
+from shuffledp.collect.analyzer.worker import BATCH, LIMIT, RELEASE, BatchAnalyzer
 from shuffledp.collect.reaching import UpstreamError
 from shuffledp.collect.reasons import Reason
 from shuffledp.collect.server.background import LONGEST_BACK_OFF, StoppedError
+from shuffledp.collect.server.upstream import NO_BATCHES
 from shuffledp.collect.store.tallies import from_bytes
 from shuffledp.errors import DataError
 from tests.collect.analyzer.batches import Waiting, batch_of, sealed, tiny_task
@@ -58,7 +59,7 @@ def step(work):
 
 
 def public_problem(words, error):
-    """The public problem: it quotes only errors of the server upstream."""
+    """The public problem: it quotes only errors of the previous server."""
     return f"{words} Cause: {error}." if isinstance(error, UpstreamError) else words
 
 
@@ -176,7 +177,7 @@ def test_a_batch_of_another_task_or_server_is_refused_and_delays_no_other(starte
 
 @pytest.mark.parametrize(
     "broken",
-    [UpstreamError("what the server upstream sends is no batch"), OSError("disk"), RuntimeError("a process died")],
+    [UpstreamError("what the previous server sends is no batch"), OSError("disk"), RuntimeError("a process died")],
 )
 def test_an_unreadable_batch_stays_upstream_and_delays_no_other(started, upstream, kept, broken):
     whole = upstream.batches[A]
@@ -240,7 +241,7 @@ def test_an_unreachable_upstream_is_a_problem_and_polled_with_growing_pauses(sta
         for moment in range(40):
             started.now[0] = moment / 2
             assert not step(work)
-            assert work.health.problems == [f"{UPSTREAM} Cause: cannot be reached."]
+            assert work.health.problems == [f"{NO_BATCHES} Cause: cannot be reached."]
     assert asked == [0.0, 1.0, 3.0, 7.0, 15.0]
     started.now[0] = 40.0
     assert step(work)

@@ -201,7 +201,7 @@ def test_a_task_without_its_key_on_this_machine_is_listed_with_the_problem(tmp_p
         (listed,) = (await server.client.get(TASKS, headers=HEADERS)).json()["tasks"]
         assert "no key belongs" in listed["problem"]
         assert listed["counters"] is None
-        assert (await server.report(OTHER.task)).json()["reason"] == "unknown-task"
+        assert (await server.report(OTHER.task)).json()["reason"] == "unavailable"
 
     run(shuffler(tmp_path, KEPT), test)
 
@@ -211,7 +211,7 @@ def test_a_task_is_served_at_once_when_it_is_added_again_after_its_key_arrived(t
         store.files.add(OTHER.task.id, OTHER.task.canonical)
 
     async def test(server):
-        assert (await server.report(OTHER.task)).json()["reason"] == "unknown-task"
+        assert (await server.report(OTHER.task)).json()["reason"] == "unavailable"
         keys_of(tmp_path / "keys", OTHER)
         again = await server.add(OTHER.task)
         assert (again.status_code, again.json()["problem"]) == (201, None)

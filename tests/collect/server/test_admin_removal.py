@@ -375,3 +375,25 @@ def test_a_task_that_is_added_during_a_scrape_does_not_break_it(tmp_path, page):
         assert (await server.client.get(f"/v1/tasks/{other.name}")).status_code == 200
 
     run(settings, test)
+
+
+@pytest.mark.parametrize("server", [shuffler, analyzer])
+def test_a_removed_task_is_added_again_without_its_key(tmp_path, server):
+    """An analyzer shows its releases, as after a restart; a shuffler has nothing to show."""
+    task = KEPT.task
+
+    async def test(server):
+        assert (await server.add(task)).status_code == 201
+        await server.close(task.name)
+        for file in (tmp_path / "keys").iterdir():
+            destroy_secret(file)
+        assert (await server.remove(task.name, unchecked=True)).status_code == 204
+        return await server.add(task), await server.client.get(f"/v1/tasks/{task.name}/releases")
+
+    added, releases = run(server(tmp_path, KEPT), test)
+    if server is analyzer:
+        assert (added.status_code, added.json()["state"]) == (201, "closed-early")
+        assert releases.json() == {"releases": []}
+    else:
+        assert "no key of it is left" in added.json()["detail"]
+        assert releases.status_code == 404

@@ -7,10 +7,15 @@ from functools import partial
 import anyio
 import pytest
 
+from shuffledp.collect.analyzer.app import NO_KEY
 from shuffledp.collect.crypto.keys import destroy_secret
+from shuffledp.collect.server.observability import LIMIT
+from shuffledp.collect.server.registry import NOT_SERVED
+from shuffledp.collect.server.storage import KEY_GONE
 from shuffledp.collect.store import Arrival, ReportStore, open_report_store
 from shuffledp.errors import BudgetError, ParameterError
 from shuffledp.ledger import Ledger
+from tests.collect.series import small_series
 from tests.collect.server.operated import (
     HEADERS,
     KEPT,
@@ -127,6 +132,100 @@ def test_a_start_needs_no_key_of_a_task_whose_time_is_over(tmp_path, kind):
             partial(read, operator=[])()
 
 
+async def lacks_its_key(server, task):
+    """Whether a server says everywhere that it lacks the key of an open task, and serves the other one."""
+    health = (await server.client.get("/health")).json()
+    assert health == {"state": "problems", "problems": {task.name: [KEY_GONE]}}
+    assert f'shuffledp_problems{{task="{task.name}"}} 1.0' in (await server.client.get("/metrics")).text
+    assert (await server.client.get(f"/v1/tasks/{OTHER.task.name}")).status_code == 200
+    for answer in (await server.report(task), await server.client.get(f"/v1/tasks/{task.name}/status")):
+        assert (answer.status_code, answer.json()["detail"]) == (503, KEY_GONE)
+
+
+@pytest.mark.parametrize("way", ["added", "of the start"])
+def test_a_restart_shows_an_open_task_whose_key_is_gone(tmp_path, way, capfd):
+    """People are told to try again, also where the task is of the start: other tasks are served."""
+    task = KEPT.task
+    key = keys_of(tmp_path / "keys", KEPT) / f"{KEPT.keys[0].public[:8]}.key"
+    aside = tmp_path / "aside"
+
+    async def adding(server):
+        for one in (KEPT, OTHER):
+            assert (await server.add(one.task)).status_code == 201
+
+    async def restarted(server):
+        await lacks_its_key(server, task)
+        listed = (await server.client.get(TASKS, headers=HEADERS)).json()["tasks"]
+        (problem,) = [each["problem"] for each in listed if each["problem"]]
+        assert "no key belongs" in problem
+        aside.rename(key)
+        assert (await server.add(task)).status_code == 201
+        assert (await server.report(task)).status_code == 201
+        assert (await server.client.get("/health")).json() == {"state": "ok"}
+
+    async def closed(server):
+        await lacks_its_key(server, task)
+        assert (await server.client.get(f"/ask/{task.name}")).status_code == 200  # whose program tries again
+        assert (await server.close(task.name)).json()["problem"] is None
+        assert (await server.client.get("/health")).json() == {"state": "ok"}
+        assert (await server.report(task)).json()["reason"] == "unknown-task"
+
+    read = folder_of(tmp_path, KEPT, OTHER) if way == "of the start" else partial(shuffler, tmp_path, OTHER)
+    if way == "added":
+        run(read(), adding)
+    for test in (restarted, closed):
+        key.rename(aside)
+        LIMIT.reset()
+        started(read, test, page=True) if way == "of the start" else run(read(page=True), test)
+        (line,) = [each for each in capfd.readouterr().err.splitlines() if "task-not-served" in each]
+        assert '"reason": "no-key"' in line
+
+
+@pytest.mark.slow
+def test_a_start_shows_a_series_without_a_key_of_a_later_round(tmp_path):
+    """As when it is added: all its rounds are served, or none."""
+    kept = small_series(**SMALL, rounds=2, opens=datetime.fromtimestamp(NOW, UTC), new_keys=True)
+    read, series = folder_of(tmp_path, OTHER), kept.series
+    (tmp_path / "tasks" / "series.json").write_text(series.to_json())
+    keys_of(tmp_path / "keys", kept.round(1))
+
+    async def test(server):
+        assert (await server.client.get("/health")).json()["problems"] == {series.name: [KEY_GONE]}
+        assert [(await server.report(series.task(number))).status_code for number in (1, 2)] == [503, 503]
+        keys_of(tmp_path / "keys", kept.round(2))
+        assert (await server.add(series)).json()["problem"] is None
+        assert (await server.report(series.task(1))).status_code == 201
+        assert (await server.client.get("/health")).json() == {"state": "ok"}
+
+    started(read, test)
+
+
+def test_an_analyzer_starts_without_the_key_of_an_open_task(tmp_path):
+    read = folder_of(tmp_path, KEPT, OTHER, kind=analyzer)
+    destroy_secret(tmp_path / "keys" / f"{KEPT.keys[-1].public[:8]}.key")
+
+    async def test(server):
+        assert (await server.status(KEPT.task))["problems"] == [NO_KEY]
+        assert NO_KEY not in (await server.status(OTHER.task))["problems"]
+
+    started(read, test)
+
+
+def test_details_of_a_problem_are_only_for_operators(tmp_path):
+    """They may name files of the server."""
+    settings = shuffler(tmp_path, KEPT)
+    settings.store.files.add(KEPT.task.id, KEPT.task.canonical)
+    (tmp_path / "keys" / "broken.key").write_text("no key")
+
+    async def test(server):
+        health = (await server.client.get("/health")).json()
+        assert health["problems"] == {KEPT.task.name: [NOT_SERVED]}
+        (listed,) = (await server.client.get(TASKS, headers=HEADERS)).json()["tasks"]
+        assert "broken.key" in listed["problem"]
+
+    run(settings, test)
+
+
 @pytest.mark.slow
 def test_a_start_with_another_task_than_before_must_fit_the_ledger_with_both(tmp_path):
     read, ledger = folder_of(tmp_path, OTHER, kind=analyzer), tmp_path / "small.ledger"
@@ -147,8 +246,8 @@ def test_a_store_is_closed_if_the_settings_are_wrong(tmp_path, monkeypatch):
     closed = []
     monkeypatch.setattr(ReportStore, "close", lambda store: closed.append(store))
     read = folder_of(tmp_path, KEPT)
-    with pytest.raises(ParameterError, match="no key belongs"):
-        partial(read, key=[keys_of(tmp_path / "others", OTHER)])()
+    with pytest.raises(ParameterError, match=r"no key belongs .* bring back the key, or remove the task"):
+        partial(read, key=[keys_of(tmp_path / "others", OTHER)], operator=[])()
     assert len(closed) == 1
 
 

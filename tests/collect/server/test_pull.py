@@ -1,4 +1,4 @@
-"""The client of the server upstream, against one that sends invalid data."""
+"""The client of the previous server, against one that sends invalid data."""
 
 import json
 import math

@@ -1,4 +1,4 @@
-"""What is said when batches cannot be fetched from the server upstream: the cause, without an address or any data."""
+"""What is said when batches cannot be fetched from the previous server: the cause, without an address or any data."""
 
 import json
 import socket
@@ -14,7 +14,7 @@ from starlette.routing import Route
 from shuffledp.collect.reaching import UpstreamError
 from shuffledp.collect.server.background import UPSTREAM, TaskHealth
 from shuffledp.collect.server.observability import Event
-from shuffledp.collect.server.upstream import Cause, Upstream
+from shuffledp.collect.server.upstream import NO_BATCHES, NOT_THERE, Cause, Upstream
 from tests.collect.chaos import free_port
 from tests.collect.in_process import served
 from tests.collect.server.test_run import self_signed
@@ -132,13 +132,13 @@ def test_a_task_that_is_not_added_upstream_yet_is_a_problem_and_no_error_in_the_
         with pytest.raises(UpstreamError) as raised:
             server.ready(TASK)
     health = TaskHealth(TASK.id)
-    health.failed(UPSTREAM, raised.value, "The last shuffler cannot be reached.", Event.UPSTREAM_FAILED)
+    health.failed(UPSTREAM, raised.value, NO_BATCHES, Event.UPSTREAM_FAILED)
+    assert health.problems == [f"{NO_BATCHES} Cause: {NOT_THERE}."]
     health.failed(bytes(16), raised.value, "A batch cannot be fetched.")
     listed, batch = (json.loads(line) for line in capsys.readouterr().err.splitlines())
     assert (listed["event"], listed["level"], listed["reason"]) == ("upstream-failed", "info", "unknown-task")
     assert (batch["event"], batch["level"], batch["reason"]) == ("batch-failed", "error", "unknown-task")
     assert health.upstream_cause is Cause.UNKNOWN_TASK
-    assert len(health.problems) == 2
 
 
 @pytest.mark.slow
@@ -156,7 +156,7 @@ def test_the_cause_is_named_in_problems_and_logs(cause, case, words, tmp_path, c
             server.ready(TASK)
     assert raised.value.reason is cause
     health = TaskHealth(TASK.id)
-    health.failed(UPSTREAM, raised.value, "The last shuffler cannot be reached.", Event.UPSTREAM_FAILED)
+    health.failed(UPSTREAM, raised.value, NO_BATCHES, Event.UPSTREAM_FAILED)
     (problem,), line = health.problems, json.loads(capsys.readouterr().err.splitlines()[-1])
     assert health.upstream_cause == cause
     assert words in problem

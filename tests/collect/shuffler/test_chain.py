@@ -12,10 +12,10 @@ from shuffledp.collect.crypto.batch import HEAD_BYTES
 from shuffledp.collect.crypto.keys import info, public_key, seal
 from shuffledp.collect.reaching import UpstreamError
 from shuffledp.collect.server.background import StoppedError
-from shuffledp.collect.server.upstream import Upstream
+from shuffledp.collect.server.upstream import NO_BATCHES, Upstream
 from shuffledp.collect.shuffler.app import make_app
 from shuffledp.collect.shuffler.tasks import problems_of
-from shuffledp.collect.shuffler.worker import BATCH, UPSTREAM, BatchCloser, BatchMixer, most_people
+from shuffledp.collect.shuffler.worker import BATCH, BatchCloser, BatchMixer, most_people
 from shuffledp.collect.store import ReadyBatch, open_report_store
 from shuffledp.errors import DataError
 from tests.collect.in_process import served
@@ -189,7 +189,7 @@ def test_a_wrong_token_is_a_problem_until_it_works(chain, capsys):
             chain.now = float(moment)
             assert not relay.step(NEVER)
             (reported,) = relay.health.problems
-            assert reported.startswith(UPSTREAM)
+            assert reported.startswith(NO_BATCHES)
             assert "does not know this token: start it with the hash of this token" in reported
         assert asked == [0.0, 1.0, 3.0, 7.0]  # with growing pauses
         assert "does not know this token" in capsys.readouterr().err
@@ -197,7 +197,7 @@ def test_a_wrong_token_is_a_problem_until_it_works(chain, capsys):
         stranger.ready = chain.upstream.ready
         chain.now = 15.0
         relay.step(NEVER)
-        assert not any(reported.startswith(UPSTREAM) for reported in relay.health.problems)
+        assert not any(reported.startswith(NO_BATCHES) for reported in relay.health.problems)
 
 
 @pytest.mark.slow
@@ -207,7 +207,7 @@ def test_problems_are_public(tmp_path):
         with served(make_app(settings)) as address, httpx.Client(base_url=address) as client:
             while not (reported := client.get(f"/v1/tasks/{TASK.name}/status").json()["problems"]):
                 time.sleep(0.01)
-            assert reported[0].startswith(f"{UPSTREAM} Cause: the server upstream cannot be reached")
+            assert reported[0].startswith(f"{NO_BATCHES} Cause: the previous server cannot be reached")
             assert "127.0.0.1" not in reported[0]
             assert f'shuffledp_problems{{task="{TASK.name}"}} 1.0' in client.get("/metrics").text
 

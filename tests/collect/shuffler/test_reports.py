@@ -388,6 +388,20 @@ def test_a_lost_key_ends_no_report(tmp_path):
     assert answer.json()["reason"] == "closed"
 
 
+def test_without_its_key_nobody_is_asked(tmp_path):
+    """A report that is made in vain counts against the budget of its person."""
+    lost = KeyPair.from_private_bytes(KEPT.keys[0].private_bytes)
+    lost.destroy()
+
+    async def fetched(clock):
+        settings = settings_for(tmp_path, SimpleNamespace(task=TASK, keys=[lost]), clock=clock)
+        async with running(settings) as client:
+            return (await client.get(f"/v1/tasks/{TASK.name}")).status_code
+
+    assert asyncio.run(fetched(lambda: NOW)) == 503
+    assert asyncio.run(fetched(TASK.closes.timestamp)) == 200
+
+
 def test_a_slow_report_that_ends_after_the_closing_time_is_refused(tmp_path):
     closes = TASK.closes.timestamp()
     now, body = [closes - 1], sealed(TASK, time=int(closes) - 7200)

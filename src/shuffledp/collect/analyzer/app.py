@@ -211,9 +211,10 @@ class Analyzer(TaskServer[TallyStanding]):
         """Find the task of a request."""
 
         async def endpoint(request: Request) -> Response:
-            task = self._tasks.tasks.get(request.path_params["name"])
+            name = request.path_params["name"]
+            task = self._tasks.tasks.get(name)
             if task is None:
-                raise Refused(Reason.UNKNOWN_TASK)
+                raise self._registry.refusal(name)
             return await handler(task, request)
 
         return endpoint

@@ -11,6 +11,7 @@ from shuffledp.collect.analyzer.shown import HidingStore
 from shuffledp.collect.crypto.keys import KeyPair, read_word
 from shuffledp.collect.server.auth import Accepted, hash_of
 from shuffledp.collect.server.settings import (
+    MissingKeyError,
     ServedTask,
     SharedOptions,
     SharedSettings,
@@ -142,7 +143,8 @@ class Settings(SharedSettings):
         opened = open_tally_store(store)
         with closed_on_error(opened):
             start = StartFiles(files, opened.files.states())
-            served, shown = options.served(start.tasks, keys_needed=bool(key), is_over=start.is_over)
+            needed = bool(key) and not operators.hashes
+            served, shown = options.served(start.tasks, keys_needed=needed, is_over=start.is_over)
         return cls(
             served=served,
             store=opened,
@@ -178,10 +180,7 @@ def _own(task: Task, held: Mapping[str, KeyPair]) -> KeyPair:
     """The key of the analyzer of a task."""
     own = held.get(task.analyzer.key)
     if own is None:
-        raise ParameterError(
-            f"no key belongs to the analyzer of the task {task.name[:16]}, whose public key begins with "
-            f"{task.analyzer.key[:16]}"
-        )
+        raise MissingKeyError(task, "the analyzer", [task.analyzer])
     return own
 
 

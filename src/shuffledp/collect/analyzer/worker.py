@@ -147,7 +147,6 @@ def stopped_by(stopping: threading.Event) -> Progress:
     return report
 
 
-UPSTREAM = "The last shuffler cannot be reached or refuses: no new batches arrive."
 BATCH = "A batch could not be pulled, counted or acknowledged: it stays at the last shuffler and is retried."
 STOPPED = (
     "More people were counted than the first shuffler says have reported, so releases are stopped. Was the store of a "
@@ -212,7 +211,6 @@ class BatchAnalyzer:
             self._count,
             position=len(served.task.shufflers),
             health=self.health,
-            source_failed=UPSTREAM,
             batch_failed=BATCH,
         )
         self._has_new_tallies = True  # an earlier process may have been stopped before a release

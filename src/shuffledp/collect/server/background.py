@@ -86,10 +86,10 @@ FIRST_PAUSE, LONGEST_BACK_OFF = 1.0, 600.0
 """Seconds before something that failed is tried again; the pause doubles each time."""
 
 LONGEST_UPSTREAM_PAUSE = 30.0
-"""The same for the server upstream as a whole: a list of batches is a small request, and nothing is fetched before."""
+"""The same for the previous server as a whole: a list of batches is a small request, and nothing is fetched before."""
 
 UPSTREAM = "upstream"
-"""The name of failures of the server upstream as a whole."""
+"""The name of failures of the previous server as a whole."""
 
 
 @dataclass(frozen=True)
@@ -117,7 +117,7 @@ class TaskHealth:
 
     @property
     def upstream_cause(self) -> Cause | None:
-        """Why batches cannot be fetched from the server upstream; None while they can."""
+        """Why batches cannot be fetched from the previous server; None while they can."""
         failure = self._failures.get(UPSTREAM)
         return None if failure is None else failure.cause
 
@@ -143,7 +143,7 @@ class TaskHealth:
             self.succeeded(what)
 
     def failed(self, what: bytes | str, error: Exception, message: str, event: Event = Event.BATCH_FAILED) -> None:
-        """Record and log a failure. Only errors of the server upstream, of the store and of the operating system have a
+        """Record and log a failure. Only errors of the previous server, of the store and of the operating system have a
         cause: others may contain data.
         """
         before = self._failures.get(what)

@@ -166,7 +166,7 @@ def process() -> str:
 
 
 def task_families(tasks: Iterable[Task], health: Mapping[str, TaskHealth]) -> list[Metric]:
-    """What is public about each task, and why batches cannot be fetched from the server upstream."""
+    """What is public about each task, and why batches cannot be fetched from the previous server."""
     asked = list(tasks)
     causes = [(task, each.upstream_cause) for task, each in health.items()]
     return [
@@ -267,7 +267,7 @@ class TaskServer(ABC, Generic[Counters]):
 
     @abstractmethod
     def _standings(self) -> tuple[dict[str, Counters], dict[str, list[str]]]:
-        """The counters and the problems of all tasks."""
+        """The counters and the problems of all tasks that are served."""
 
     @abstractmethod
     def _families(self, standings: Mapping[str, Counters], problems: Mapping[str, Sequence[str]]) -> list[Metric]:
@@ -280,7 +280,7 @@ class TaskServer(ABC, Generic[Counters]):
     async def show_metrics(self, request: Request) -> Response:
         """Metrics for Prometheus."""
         try:
-            standings, problems = await from_the_store(self._standings)
+            standings, problems = await from_the_store(self._all_standings)
             own = await from_the_store(self._families, standings, problems)
         except Refused as refused:
             fault = self._storage.failing or fault_of(refused.__context__)
@@ -302,7 +302,7 @@ class TaskServer(ABC, Generic[Counters]):
         """
         failing, unavailable = self._failing, self._takes_no_reports()
         try:
-            _, problems = await from_the_store(self._standings)
+            _, problems = await from_the_store(self._all_standings)
         except Refused as refused:  # the store cannot even be read
             failing, unavailable = failing or fault_of(refused.__context__), True
             problems = self._problems_of_storage(failing)
@@ -323,7 +323,13 @@ class TaskServer(ABC, Generic[Counters]):
     def _problems_of_storage(self, failing: Fault) -> dict[str, list[str]]:
         """The problems of tasks while the store cannot be read."""
         is_closed = self._registry.is_closed
-        return {task.name: storage_problems(key, failing, closed=is_closed(task)) for task, key in self._keys()}
+        found = {task.name: storage_problems(key, failing, closed=is_closed(task)) for task, key in self._keys()}
+        return found | self._registry.problems
+
+    def _all_standings(self) -> tuple[dict[str, Counters], dict[str, list[str]]]:
+        """The counters of all tasks that are served, and the problems also of those that cannot be."""
+        standings, problems = self._standings()
+        return standings, problems | self._registry.problems
 
     def _works(self) -> bool:
         """Whether all background threads run."""

@@ -18,7 +18,8 @@ from typing import Any, Generic, Protocol, TypeVar
 from shuffledp.collect.reasons import Reason, Refused
 from shuffledp.collect.server.background import Background, SeriesWork, Work
 from shuffledp.collect.server.observability import Event, log, log_error, round_times
-from shuffledp.collect.server.settings import SharedSettings, check_guarantee
+from shuffledp.collect.server.settings import MissingKeyError, SharedSettings, check_guarantee
+from shuffledp.collect.server.storage import KEY_GONE
 from shuffledp.collect.store import FileState, Store, StoreError
 from shuffledp.collect.task import Phase, Series, Task, read_task_or_series
 from shuffledp.collect.task.public_file import is_hexadecimal, moment_in_text
@@ -120,14 +121,18 @@ class NoAnswerError(Refused):
         )
 
 
+NOT_SERVED = "This server cannot serve the task: the list of tasks tells its operator why."
+
+
 @dataclass(kw_only=True, eq=False)
 class Entry(Generic[Item]):
-    """A file that is served; `problem` says why it cannot be, in this process."""
+    """A file that is served; `problem` tells operators why it cannot be, in this process."""
 
     asked: Task | Series
     items: Sequence[Item] = ()
     closed_early: bool = False
     problem: str | None = None
+    lacks_key: bool = False
     retry: float = 0.0
     thread: Background | None = field(default=None, repr=False)
 
@@ -140,12 +145,18 @@ class Entry(Generic[Item]):
         """Whether no report is accepted any more."""
         return self.closed_early or self.asked.phase(now) is Phase.CLOSED
 
+    @property
+    def public_problem(self) -> str:
+        """The problem without its details, which may name files."""
+        return KEY_GONE if self.lacks_key else NOT_SERVED
+
 
 class Registry(Generic[Item]):
     """The files and tasks of a process, at first those of the settings.
 
-    `tasks`, `items` and `closed_early` are by the name of the task, `series` by its own; each is replaced as a whole,
-    so readers need no lock. The event loop must not wait for the lock, which is held while the store is asked.
+    `tasks`, `items`, `unserved` and `closed_early` are by the name of the task, `series` by its own; each is replaced
+    as a whole, so readers need no lock. The event loop must not wait for the lock, which is held while the store is
+    asked.
     """
 
     def __init__(self, host: Host[Item], settings: SharedSettings, items: Sequence[Item]) -> None:
@@ -169,6 +180,7 @@ class Registry(Generic[Item]):
 
     tasks: Mapping[str, Task]
     items: Mapping[str, Item]
+    unserved: Mapping[str, tuple[Task, Entry[Item]]]
     series: Mapping[str, Series]
     closed_early: frozenset[str]
 
@@ -182,6 +194,19 @@ class Registry(Generic[Item]):
     def working(self) -> bool:
         """Whether all background threads run."""
         return self._watching.alive and all(thread.alive for thread in self._threads)
+
+    @property
+    def problems(self) -> dict[str, list[str]]:
+        """The public problem of each file that is not closed and cannot be served."""
+        now, found = self._clock(), {id(entry): entry for _, entry in self.unserved.values()}
+        return {each.asked.name: [each.public_problem] for each in found.values() if not each.is_closed(now)}
+
+    def refusal(self, name: str) -> Refused:
+        """The answer to requests for a task that is not served: it may be later, with its key."""
+        task, entry = self.unserved.get(name, (None, None))
+        if task is None or entry is None or entry.closed_early or task.phase(self._clock()) is Phase.CLOSED:
+            return Refused(Reason.UNKNOWN_TASK)
+        return Refused(Reason.UNAVAILABLE, entry.public_problem)
 
     def is_closed(self, task: Task) -> bool:
         """Whether a task accepts no report any more."""
@@ -217,8 +242,7 @@ class Registry(Generic[Item]):
         with self._changing:
             states, now = self._files.states(), time.monotonic()
             self._ending = [thread for thread in self._ending if thread.alive]  # each refers to the key of its task
-            without = [each.asked.id for each in self._entries.values() if not each.items and each.retry <= now]
-            again = [key for key in without if key in states]
+            again = [each.asked.id for each in self._entries.values() if not each.items and each.retry <= now]
             changed = [key for key, state in states.items() if self._states.get(key) is not state]
             for key in dict.fromkeys([*changed, *again]):
                 try:
@@ -238,7 +262,7 @@ class Registry(Generic[Item]):
                 self._next_ending = now + RETRY_AFTER
 
     def _follow(self, key: bytes, states: Mapping[bytes, FileState]) -> None:
-        name, entry, state = key.hex(), self._entries.get(key.hex()), states[key]
+        name, entry, state = key.hex(), self._entries.get(key.hex()), states.get(key)
         if state is FileState.REMOVED:
             if entry is not None:
                 del self._entries[name]
@@ -246,7 +270,7 @@ class Registry(Generic[Item]):
                     self._ending.append(entry.thread)
             return
         if entry is None or not entry.items:
-            entry = self._entries[name] = self._opened(key, states)
+            entry = self._entries[name] = self._opened(key, states, entry)
         entry.closed_early = state is FileState.CLOSED
         if self._started:
             self._begin(entry)
@@ -260,10 +284,11 @@ class Registry(Generic[Item]):
             if task.id not in served and (entry.closed_early or task.phase(now) is Phase.CLOSED):
                 self._host.close_unserved(task)
 
-    def _opened(self, key: bytes, states: Mapping[bytes, FileState]) -> Entry[Item]:
-        asked, retry = read_task_or_series(self._files.content(key)), time.monotonic() + RETRY_AFTER
+    def _opened(self, key: bytes, states: Mapping[bytes, FileState], before: Entry[Item] | None) -> Entry[Item]:
+        asked = read_task_or_series(self._files.content(key)) if before is None else before.asked
+        retry = time.monotonic() + RETRY_AFTER
         round_times(asked.id, asked.time_precision)
-        early, now = states[key] is FileState.CLOSED or _was_closed_with_series(asked, states), self._clock()
+        early, now = states.get(key) is FileState.CLOSED or _was_closed_with_series(asked, states), self._clock()
 
         def is_over(task: Task) -> bool:
             return early or task.phase(now) is Phase.CLOSED
@@ -274,9 +299,9 @@ class Registry(Generic[Item]):
         except StoreError:
             raise
         except ShuffledpError as error:
-            if key.hex() not in self._entries:  # once
+            if before is None or before.problem is None:  # once
                 log_error(Event.TASK_NOT_SERVED, error, task=key)
-            return Entry(asked=asked, problem=str(error), retry=retry)
+            return Entry(asked=asked, problem=str(error), lacks_key=isinstance(error, MissingKeyError), retry=retry)
 
     def _others(self, asked: Task | Series) -> list[Item]:
         return [item for entry in self._entries.values() if entry.asked.id != asked.id for item in entry.items]
@@ -302,6 +327,8 @@ class Registry(Generic[Item]):
         served = [(item.task.name, item, entry) for entry in self._entries.values() for item in entry.items]
         self.items = {name: item for name, item, _ in served}
         self.tasks = {name: item.task for name, item in self.items.items()}
+        lost = [entry for entry in self._entries.values() if entry.problem is not None]
+        self.unserved = {task.name: (task, entry) for entry in lost for task in tasks_of(entry.asked)}
         self.closed_early = frozenset(name for name, _, entry in served if entry.closed_early)
         self.series = {name: one.asked for name, one in self._entries.items() if isinstance(one.asked, Series)}
         for each in (*(entry.asked for entry in self._entries.values()), *self.tasks.values()):
@@ -350,15 +377,13 @@ class Registry(Generic[Item]):
                 raise ParameterError("the task is served already, as a round of a series or by itself")
             if _was_closed_with_series(asked, self._states):
                 raise ParameterError("the series of this round was closed early or removed, and its rounds with it")
-            now = self._clock()
-            items = self._host.open(
-                asked,
-                self._others(asked),
-                new=True,
-                is_over=lambda task: task.series is not None and task.phase(now) is Phase.CLOSED,
-            )
-            if not items:
-                raise ParameterError("all rounds of the series are over, and no key of them is left")
+            now, ended = self._clock(), self._states.get(asked.id) in (FileState.CLOSED, FileState.REMOVED)
+
+            def is_over(task: Task) -> bool:
+                return ended or (task.series is not None and task.phase(now) is Phase.CLOSED)
+
+            if not self._host.open(asked, self._others(asked), new=True, is_over=is_over):
+                raise ParameterError("the task, or every round of the series, is over, and no key of it is left")
 
     def close(self, name: str) -> Entry[Item]:
         """Close a file early, unless its closing time has passed."""

@@ -1,4 +1,4 @@
-"""The settings that the shuffler and the analyzer share, and their checks: tasks, keys, and the server upstream."""
+"""The settings that the shuffler and the analyzer share, and their checks: tasks, keys, and the previous server."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field
+from enum import StrEnum
 from pathlib import Path
 
 from shuffledp.collect.crypto.keys import KeyPair, read_key, read_word
@@ -17,6 +18,7 @@ from shuffledp.collect.server.upstream import Upstream
 from shuffledp.collect.store import AdministeredFiles, FileState, Store
 from shuffledp.collect.task import Phase, Series, Task, read_task_or_series
 from shuffledp.collect.task.series import tasks_of
+from shuffledp.collect.task.servers import Place
 from shuffledp.errors import BrokenPromiseError, ParameterError, TaskError
 
 
@@ -66,10 +68,28 @@ class SharedOptions:
         return {each.public: each for each in read_keys(self.key, operators=self.operators)}
 
     def source(self, address: str, *, missing: str) -> Upstream:
-        """The server upstream at an address; `missing` says why a token is needed."""
+        """The previous server at an address; `missing` says why a token is needed."""
         if self.token is None:
             raise ParameterError(f"token is missing: {missing}")
         return self.upstreams.at(address, self.token)
+
+
+class _Reason(StrEnum):
+    NO_KEY = "no-key"
+
+
+class MissingKeyError(ParameterError):
+    """No key of this server belongs to a task."""
+
+    reason = _Reason.NO_KEY
+
+    def __init__(self, task: Task, whose: str, places: Sequence[Place]) -> None:
+        keys = "public key begins" if len(places) == 1 else "public keys begin"
+        super().__init__(
+            f"no key belongs to {whose} of the task {task.name[:16]}, whose {keys} with "
+            f"{', '.join(place.key[:16] for place in places)}: bring back the key, or remove the task (for a start, "
+            "from the folder of tasks)"
+        )
 
 
 LOOKS_EVERY = 0.5
@@ -84,7 +104,7 @@ class SharedSettings:
     owns_store: close the store when the application ends; connections upstream are always closed.
     clock: seconds since 1970.
     series: the series whose rounds are among the tasks.
-    unserved: tasks in no series that are over and whose keys are gone: what is left of their reports is deleted.
+    unserved: tasks in no series whose keys are gone: if they are over, what is left of their reports is deleted.
     operators: hashes of the tokens of operators, who add, close and remove tasks.
     options: what tasks need that operators add; None if no task can be added.
     """
@@ -110,7 +130,8 @@ class SharedSettings:
         """Check the guarantees of the tasks, prepare the store, and close what was opened for that."""
         warn_of_shared_keys(self.served)
         try:
-            check_guarantees(self.tasks, self.series)
+            later = [each for each in self.unserved if each.phase(self.clock()) is not Phase.CLOSED]
+            check_guarantees([*self.tasks, *later], self.series)
             stored = check_stored_files(self.store.files, known=[*self.tasks, *self.unserved, *self.series])
             self.store.prepare(*self.tasks)
             self.check_more(stored)
@@ -139,15 +160,19 @@ class StartFiles:
 
     def __init__(self, asked: Sequence[Task | Series], states: Mapping[bytes, FileState]) -> None:
         self._states = states
-        left = [one for one in asked if states.get(one.id) is not FileState.REMOVED]
-        self.series = [one for one in left if isinstance(one, Series)]
-        self.tasks = [task for one in left for task in tasks_of(one)]
+        self.files = [one for one in asked if states.get(one.id) is not FileState.REMOVED]
+        self.series = [one for one in self.files if isinstance(one, Series)]
+        self.tasks = [task for one in self.files for task in tasks_of(one)]
 
     def is_over(self, task: Task) -> bool:
         """Whether a task accepts no report any more, so that its key may have been destroyed."""
-        files = [task.id] if task.series is None else [task.id, bytes.fromhex(task.series.id)]
-        ended = any(self._states.get(each) in (FileState.CLOSED, FileState.REMOVED) for each in files)
-        return ended or task.phase(time.time()) is Phase.CLOSED
+        return was_ended(task, self._states) or task.phase(time.time()) is Phase.CLOSED
+
+
+def was_ended(task: Task, states: Mapping[bytes, FileState]) -> bool:
+    """Whether an operator has closed or removed a task, or its series."""
+    files = [task.id] if task.series is None else [task.id, bytes.fromhex(task.series.id)]
+    return any(states.get(each) in (FileState.CLOSED, FileState.REMOVED) for each in files)
 
 
 def read_files(paths: Sequence[Path], *, operators: Accepted) -> list[Task | Series]:

@@ -1,6 +1,6 @@
-"""Batches from the server upstream: its client, and the loop of later shufflers and the analyzer that pulls them.
+"""Batches from the previous server: its client, and the loop of later shufflers and the analyzer that pulls them.
 
-The server upstream deletes a batch when it is acknowledged, so that happens only when the result is durable here. Until
+The previous server deletes a batch when it is acknowledged, so that happens only when the result is durable here. Until
 then a batch is the same bytes every time, so every step can be repeated. Nothing that arrives is trusted: the head of a
 batch must match the request, and exactly the number of onions it names must follow.
 """
@@ -42,6 +42,11 @@ PROBLEM = "application/problem+json"
 """The content type of refusals (RFC 9457)."""
 
 
+NO_BATCHES = "No new batches arrive."
+
+NOT_THERE = "the previous server does not serve this task yet: add it there, or remove it here if it was removed there"
+
+
 class Upstream:
     """The server before this one, at `address`, which knows the hash of `token`."""
 
@@ -57,7 +62,12 @@ class Upstream:
 
     def ready(self, task: Task) -> list[ReadyBatch]:
         """The batches that are ready to be pulled."""
-        answer = self._trying("GET", self._batches(task))
+        try:
+            answer = self._trying("GET", self._batches(task))
+        except UpstreamError as error:
+            if error.reason is Cause.UNKNOWN_TASK:
+                raise UpstreamError(NOT_THERE, reason=error.reason) from None
+            raise
         with _reading("a list of batches"):
             return [_listed(each) for each in json.loads(answer)["batches"]]
 
@@ -102,7 +112,7 @@ class Upstream:
                 content += part
                 if len(content) > _MOST_BYTES:
                     raise UpstreamError(
-                        "the server upstream sends a list of batches that is too long", reason=Cause.NOT_SHUFFLEDP
+                        "the previous server sends a list of batches that is too long", reason=Cause.NOT_SHUFFLEDP
                     )
         return bytes(content)
 
@@ -138,16 +148,16 @@ def _reading(what: str) -> Iterator[None]:
         yield
     except (TypeError, KeyError, ValueError, OverflowError, RecursionError):
         raise UpstreamError(
-            f"the server upstream does not answer with {what}, as a shuffler of shuffledp does",
+            f"the previous server does not answer with {what}, as a shuffler of shuffledp does",
             reason=Cause.NOT_SHUFFLEDP,
         ) from None
 
 
 def _unreachable(cause: Cause) -> UpstreamError:
     if cause is Cause.NOT_SHUFFLEDP:
-        return UpstreamError("the server upstream does not answer as a shuffler of shuffledp does", reason=cause)
+        return UpstreamError("the previous server does not answer as a shuffler of shuffledp does", reason=cause)
     return UpstreamError(
-        f"the server upstream cannot be reached, since {REACHING[cause]}", reason=cause, try_again=cause in _PASSING
+        f"the previous server cannot be reached, since {REACHING[cause]}", reason=cause, try_again=cause in _PASSING
     )
 
 
@@ -159,18 +169,18 @@ def _check(answer: httpx.Response) -> None:
     status = answer.status_code
     if status in (HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN):
         raise UpstreamError(
-            "the server upstream does not know this token: start it with the hash of this token",
+            "the previous server does not know this token: start it with the hash of this token",
             reason=Cause.WRONG_TOKEN,
         )
     if answer.is_success:
         return
     if answer.headers.get("content-type") != PROBLEM and status < 500:
         raise UpstreamError(
-            f"the server upstream answers with status {status} and is no shuffler of shuffledp: is the address right",
+            f"the previous server answers with status {status} and is no shuffler of shuffledp: is the address right",
             reason=Cause.NOT_SHUFFLEDP,
         )
     reason = Cause.UNKNOWN_TASK if status == HTTPStatus.NOT_FOUND else Cause.BAD_STATUS
-    raise UpstreamError(f"the server upstream answers with status {status}", reason=reason, try_again=status >= 500)
+    raise UpstreamError(f"the previous server answers with status {status}", reason=reason, try_again=status >= 500)
 
 
 def _listed(each: Any) -> ReadyBatch:
@@ -204,9 +214,9 @@ def _length(begun: bytes, task: Task, batch_id: bytes, position: int) -> int:
     try:
         head = BatchHead.from_bytes(begun)
     except Refused:
-        raise UpstreamError("the server upstream sends something that is not a batch") from None
+        raise UpstreamError("the previous server sends something that is not a batch") from None
     if (head.task_id, head.batch_id, head.position) != (task.id, batch_id, position):
-        raise UpstreamError("the server upstream sends another batch than the requested one, or one for another server")
+        raise UpstreamError("the previous server sends another batch than the requested one, or one for another server")
     if head.number > task.users * task.most_messages:
         raise UpstreamError("a batch has more messages than its number of reports allows")
     return head.number * task.onion_length(position)
@@ -220,7 +230,7 @@ class BatchPuller:
     """Pull the batches of one task for the server at `position`; `process` makes the result durable of those that this
     server does not have yet.
 
-    What fails is left upstream, reported in `health` by the public sentences `source_failed` and `batch_failed`, and
+    What fails is left upstream, reported in `health`, that of a batch by the public sentence `batch_failed`, and
     retried with growing pauses; it delays no other batch.
     """
 
@@ -233,12 +243,11 @@ class BatchPuller:
         *,
         position: int,
         health: TaskHealth,
-        source_failed: str,
         batch_failed: str,
     ) -> None:
         self._task, self._source, self._has_batch, self._process = task, source, has_batch, process
         self._position, self._health = position, health
-        self._source_failed, self._batch_failed = source_failed, batch_failed
+        self._batch_failed = batch_failed
 
     def step(self, stopping: threading.Event) -> bool:
         """Pull all batches that are ready; return whether one of them succeeded."""
@@ -256,7 +265,7 @@ class BatchPuller:
         try:
             ready = self._source.ready(self._task)
         except DataError as error:
-            self._health.failed(UPSTREAM, error, self._source_failed, Event.UPSTREAM_FAILED)
+            self._health.failed(UPSTREAM, error, NO_BATCHES, Event.UPSTREAM_FAILED)
             return []
         self._health.succeeded(UPSTREAM)
         self._health.forget_all_batches_but(batch.batch_id for batch in ready)

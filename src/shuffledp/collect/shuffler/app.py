@@ -34,7 +34,7 @@ from shuffledp.collect.server.http import (
 )
 from shuffledp.collect.server.observability import Event, log_error
 from shuffledp.collect.server.operation import TaskServer
-from shuffledp.collect.server.storage import StoreHealth, storage_problems
+from shuffledp.collect.server.storage import KEY_GONE, StoreHealth, storage_problems
 from shuffledp.collect.shuffler.ingest import GroupCommit, Refusals
 from shuffledp.collect.shuffler.settings import Served, Settings
 from shuffledp.collect.shuffler.tasks import ServedTasks, families, no_tokens, problems_of, status_of
@@ -195,7 +195,7 @@ class Shuffler(TaskServer[Standing]):
 
         tasks, registry = self._tasks, self._tasks.registry
         return routes(
-            lambda: tasks.first,
+            lambda: {**{name: task for name, (task, _) in registry.unserved.items()}, **tasks.first},
             series=lambda: registry.series,
             clock=self._settings.clock,
             is_closed=registry.is_closed,
@@ -205,14 +205,15 @@ class Shuffler(TaskServer[Standing]):
         """Find the task of a request, and count refusals."""
 
         async def endpoint(request: Request) -> Response:
-            served = self._tasks.served.get(request.path_params["name"])
+            name = request.path_params["name"]
+            served = self._tasks.served.get(name)
             try:
                 if served is None:
-                    raise Refused(Reason.UNKNOWN_TASK)
+                    raise self._registry.refusal(name)
                 with asking_the_store():
                     return await handler(served, request)
             except Refused as refused:
-                self._refusals.count(served.task.id if served else None, refused.reason)
+                self._count(served, refused.reason)
                 raise
 
         return endpoint
@@ -223,7 +224,7 @@ class Shuffler(TaskServer[Standing]):
         served = self._tasks.served.get(name)
         try:
             if served is None:
-                raise Refused(Reason.UNKNOWN_TASK)
+                raise self._registry.refusal(name)
             self._rate.take()
             with self._tasks.in_flight:
                 ingestion = self._tasks.ingestion.get(name)
@@ -235,12 +236,22 @@ class Shuffler(TaskServer[Standing]):
                 await ingestion.ingest(sealed, bearer(header_of(request.scope, b"authorization")))
         except DataError as error:
             refused = refusal_of(error)
-            self._refusals.count(served.task.id if served else None, refused.reason)
+            self._count(served, refused.reason)
             return problem(refused)
         return _STORED
 
+    def _count(self, served: Served | None, reason: Reason) -> None:
+        """Count a refusal; without its key, a task has no counters."""
+        if served is not None or reason is Reason.UNKNOWN_TASK:
+            self._refusals.count(served.task.id if served else None, reason)
+
     async def show_task(self, served: Served, request: Request) -> Response:
-        """The canonical bytes of the task, whose SHA-256 is its name."""
+        """The canonical bytes of the task, whose SHA-256 is its name; refused, like its reports, while its key is gone.
+
+        A client that fetches it makes no report in vain, which would count against a person's budget.
+        """
+        if served.position == 0 and served.key.destroyed and not self._tasks.registry.is_closed(served.task):
+            raise Refused(Reason.UNAVAILABLE, KEY_GONE)
         return Response(served.task.canonical, media_type="application/json")
 
     async def show_series(self, request: Request) -> Response:

@@ -9,6 +9,7 @@ from pathlib import Path
 from shuffledp.collect.crypto.keys import KeyPair, read_word
 from shuffledp.collect.server.auth import Accepted, hash_of, read_hashes
 from shuffledp.collect.server.settings import (
+    MissingKeyError,
     ServedTask,
     SharedOptions,
     SharedSettings,
@@ -181,7 +182,14 @@ class Settings(SharedSettings):
         opened = open_report_store(store)
         with closed_on_error(opened):
             start = StartFiles(files, opened.files.states())
-            served = options.served(start.tasks, is_over=start.is_over)
+            held = options.held()
+            asked = [
+                task
+                for one in start.files
+                if not operators.hashes or all(_is_held(task, held) or start.is_over(task) for task in tasks_of(one))
+                for task in tasks_of(one)
+            ]
+            served = options.served(asked, is_over=start.is_over)
             if not served and not operators.hashes:
                 raise ParameterError("all tasks are over or removed, and no key of them is left: nothing can be served")
             if not operators.hashes:
@@ -236,10 +244,7 @@ def _place(task: Task, held: Mapping[str, KeyPair]) -> tuple[int, KeyPair]:
             "both could undo the mixing"
         )
     if not found:
-        raise ParameterError(
-            f"no key belongs to a shuffler of the task {task.name[:16]}, whose public keys begin with "
-            f"{', '.join(place.key[:16] for place in task.shufflers)}"
-        )
+        raise MissingKeyError(task, "a shuffler", task.shufflers)
     return found[0]
 
 

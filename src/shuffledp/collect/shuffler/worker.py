@@ -106,7 +106,6 @@ class BatchCloser:
         self._own |= set(self._store.closing(self._task.id))
 
 
-UPSTREAM = "The previous shuffler cannot be reached or refuses: no new batches arrive."
 BATCH = "A batch could not be pulled, mixed or acknowledged: it stays at the previous shuffler and is retried."
 
 
@@ -138,7 +137,6 @@ class BatchMixer:
             self._process,
             position=served.position,
             health=self.health,
-            source_failed=UPSTREAM,
             batch_failed=BATCH,
         )
 

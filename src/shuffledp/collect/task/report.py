@@ -166,12 +166,12 @@ def name_of(task: Task, position: int) -> str:
     return "the analyzer" if position == len(task.shufflers) else f"shuffler {position + 1} of {len(task.shufflers)}"
 
 
-def lost_without_key(task: Task, pair: KeyPair, *, now: datetime) -> list[str]:
-    """Return sentences about the data that becomes unreadable without the key."""
+def lost_without_key(task: Task, pair: KeyPair, *, now: datetime, closed_early: bool = False) -> list[str]:
+    """Return sentences about the data that becomes unreadable without the key; an operator may have closed the task."""
     position = position_of(task, pair)
     sentences = [f"This is the key of {name_of(task, position)} of the task {task.name}."]
     data = "reports that arrive from now on" if position == 0 else "batches that were not opened yet"
     sentences.append(f"Without it, {data} cannot be read.")
-    if task.phase(now.timestamp()) is not Phase.CLOSED:
+    if not closed_early and task.phase(now.timestamp()) is not Phase.CLOSED:
         sentences.append(f"The task is open until {task.closing}: reports would be refused or lost.")
     return sentences

@@ -344,7 +344,8 @@ def test_the_operator_page_shows_everything(monkeypatch, tmp_path):
         assert [each for each in expected if each not in page] == []
         overview = (await person.get("/operator")).text
         assert "766 people missing for the next batch." in overview
-        assert "1 problem: Shuffler 2. No room for" in overview
+        assert overview.count('class="status bad"') == 1
+        assert "Shuffler 2: No room for" in overview
 
     visit(monkeypatch, settings, test, shufflers)
 

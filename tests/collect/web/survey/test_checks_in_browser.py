@@ -48,6 +48,15 @@ def test_without_an_answer_of_the_server_a_clock_closes_nothing(browser, asking)
         visitor.visit(asking.page(), shows="unavailable")
 
 
+def test_a_survey_whose_key_is_gone_offers_no_form(browser, own):
+    """A report would be refused, and count against the person's budget."""
+    own.kept[0].keys[0].destroy()
+    with visiting(browser) as visitor:
+        visitor.visit(own.page(), shows="unavailable")
+        assert "Answering is not possible now" in visitor.notice("unavailable")
+        assert visitor.page.locator("#send").is_hidden()
+
+
 def test_a_survey_that_closed_in_time_was_not_closed_early(browser, asking):
     """Also if the clock of the device is behind, and whatever the check of the task finds later."""
     checks = []
