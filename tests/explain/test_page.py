@@ -245,4 +245,9 @@ def test_no_sentence_contradicts_that_no_messages_were_made():
 
 
 def test_a_warning_is_a_sentence():
-    assert "<b>Warning.</b> An error of up to" in page(private_histogram(["yes"] * 300, **GUARANTEE))
+    """With the error that is shown below it, and no advice that readers cannot follow."""
+    release = private_histogram(["yes"] * 300, **GUARANTEE)
+    (error,) = [number.removeprefix("± ") for number, _ in headline(release) if "±" in number]
+    warning = f"<b>Warning.</b> Counts can be off by up to {error} of 300 people, so small differences between them say"
+    assert warning in page(release)
+    assert "use more people" not in page(release)

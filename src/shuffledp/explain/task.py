@@ -157,8 +157,8 @@ def of_series(place: SeriesRound) -> str:
 
 def warnings_of(task: Task) -> list[str]:
     """Return the warnings about a task: a large delta, a large error, forged texts, all servers on one host."""
-    plan = task.text_plan
-    error = 0.0 if plan else task.released_by().error(BETA).simultaneous
+    plan, ranges = task.text_plan, task.range_plan
+    error = ranges.below if ranges else 0.0 if plan else task.released_by().error(BETA).simultaneous
     texts = text_warnings(task, plan) if plan else []
     return [*warnings(users=task.users, delta=task.guarantee.delta, error=error), *texts, *_one_host(task)]
 

@@ -19,7 +19,6 @@ from shuffledp.collect.task.answers import NONE, OTHER, kind_of
 from shuffledp.collect.task.task import BETA
 from shuffledp.errors import DataError
 from shuffledp.explain.collected import Collected, collected_notes, collected_warnings
-from shuffledp.explain.plan import warnings
 from shuffledp.histogram.estimate import Estimate
 from shuffledp.histogram.facts import Cap
 from shuffledp.histogram.ordered_estimate import SHARES, OrderedEstimate
@@ -33,7 +32,7 @@ from shuffledp.protocols.protocol import HistogramProtocol
 from shuffledp.protocols.shuffled.hashed import HashedHistogram
 from shuffledp.protocols.shuffled_histogram import chance_of_more
 from shuffledp.release.choose import in_units
-from shuffledp.release.notes import released_error, released_limit, standing_out
+from shuffledp.release.notes import cautions, released_error, released_limit, standing_out
 from shuffledp.release.plan_rows import RANGES
 from shuffledp.release.release import Release
 
@@ -105,7 +104,7 @@ def release_of(
         notes=tuple(collected_notes(facts)),
         warnings=(
             *collected_warnings(facts),
-            *warnings(users=protocol.users, delta=task.guarantee.delta, error=error),
+            *cautions(users=protocol.users, delta=task.guarantee.delta, error=error),
         ),
         asked={
             "task": task.name,
