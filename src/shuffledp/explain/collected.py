@@ -30,7 +30,10 @@ _REFUSED = {
 _ADMISSION = {
     "anybody": "Anybody could send any number of reports: nothing checked that each came from a different person.",
     "secret": "Only people who knew a shared secret could send reports, and they could send several.",
-    "tokens": "Only people with a token could send a report, and each token was valid once.",
+    "tokens": (
+        "Only people with a token could send a report, and each token was valid once. The organisation that gave them "
+        "out decided who was in a batch."
+    ),
 }
 
 
@@ -133,8 +136,9 @@ def collected_warnings(facts: Collected) -> Iterator[str]:
     """Yield what is wrong with the collected messages."""
     if facts.surplus:
         yield (
-            "the batch has more messages than its number of reports allows, so some reports are forged. The privacy "
-            "guarantee holds, but counts and intervals may be wrong"
+            "the batch has more messages than its number of reports allows, so some reports are forged. Counts and "
+            "intervals may be wrong. The privacy guarantee needs people of a batch who follow the protocol: "
+            f"{how_many(facts.honest_users, facts.users)}"
         )
     if facts.short:
         yield (
@@ -158,8 +162,15 @@ def _trust(facts: Collected) -> str:
     servers = "the shuffler and the analyzer" if facts.shufflers == 1 else f"all {_number(facts.shufflers + 1)} servers"
     return (
         f"Answers stay private unless {servers} cheat together, a shuffler throws away everyone "
-        "else's messages, the server of a survey page changed that page, or more reports of a batch were made up than "
-        "the guarantee allows."
+        "else's messages, or the server of a survey page changed that page. The noise comes from the people of "
+        f"a batch, who must follow the protocol: {how_many(facts.honest_users, facts.users)}."
+    )
+
+
+def how_many(honest_users: int, users: int) -> str:
+    """Return how many people of a batch the guarantee needs, such as "at least 40 of 60"."""
+    return (
+        f"all {readable(users)}" if honest_users == users else f"at least {readable(honest_users)} of {readable(users)}"
     )
 
 

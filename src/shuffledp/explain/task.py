@@ -21,6 +21,7 @@ from shuffledp.explain.answers import (
     what_is_counted,
     what_leaves,
 )
+from shuffledp.explain.collected import how_many
 from shuffledp.explain.plan import messages, warnings
 from shuffledp.explain.protocols import Protection, several_rows
 from shuffledp.formatting import (
@@ -30,7 +31,6 @@ from shuffledp.formatting import (
     magnitude,
     moment,
     privacy_figure,
-    readable,
     sentence,
     share_at_most,
     shown,
@@ -102,7 +102,7 @@ def details(task: Task, *, cost: Cost | None = None, now: datetime | None = None
         "For experts": _for_experts(task),
         **({} if task.series is None else {"Series": f"{of_series(task.series)}."}),
         "Who must be trusted": _trust(task),
-        "Who may answer": _ADMITTED[task.admission].format(honest=_honest(task)),
+        "Who may answer": _ADMITTED[task.admission].format(honest=how_many(task.honest_users, task.users)),
         "What leaves the device": _leaves(task),
         "Accuracy": accuracy(task),
         **({} if task.text_plan is None else {"Limits": text_limits(task, task.text_plan)}),
@@ -246,12 +246,6 @@ def checked(promise: Promise) -> str:
     )
 
 
-def _honest(task: Task) -> str:
-    if task.honest_users == task.users:
-        return f"all {readable(task.users)}"
-    return f"at least {readable(task.honest_users)} of {readable(task.users)}"
-
-
 def _trust(task: Task) -> str:
     servers = [*task.shufflers, task.analyzer]
     all_servers = "both servers" if len(servers) == 2 else f"all {len(servers)} servers"
@@ -259,7 +253,7 @@ def _trust(task: Task) -> str:
         f"Your answer stays private unless {all_servers} ({', '.join(_host(place) for place in servers)}) cheat "
         "together, or the server of a survey page changes that page, or a shuffler throws away everyone else's "
         "messages. The noise comes from the other people in your batch, who must "
-        f"follow the protocol: {_honest(task)}."
+        f"follow the protocol: {how_many(task.honest_users, task.users)}."
     )
 
 
