@@ -205,7 +205,7 @@ def ask_page(task: Task, series: Series | None = None) -> str:
         total, broken = series_promise(series)
         rounds = total and _rounds_context(task, series, total)
     words = catalogue_for(task.language)
-    context = {**_context(task), **_answers_context(task, words), **_servers_context(task, words)}
+    context = {**_context(task, words), **_answers_context(task, words), **_servers_context(task, words)}
     return _page(
         "survey/survey.html",
         words,
@@ -234,7 +234,7 @@ def _rounds_context(task: Task, series: Series, promise: SeriesPromise) -> dict[
     }
 
 
-def _context(task: Task) -> dict[str, Any]:
+def _context(task: Task, words: Catalogue) -> dict[str, Any]:
     return {
         "name": task.name,
         "question": shown(task.question, width=LONGEST_QUESTION),
@@ -244,9 +244,9 @@ def _context(task: Task) -> dict[str, Any]:
         "contact_link": task.contact and _contact_link(task.contact),
         "epsilon": task.claim.epsilon,
         "delta": short_exponent(task.claim.delta),
-        "strong": epsilon_delta(*STRONG),
-        "moderate": epsilon_delta(*MODERATE),
-        "delta_bound": share_at_most(task.guarantee.delta),
+        "strong": words.guarantee(*STRONG),
+        "moderate": words.guarantee(*MODERATE),
+        "delta_bound": words.number(share_at_most(task.guarantee.delta)),
         "users": task.users,
         "honest": task.honest_users,
         "opening": task.opening,
@@ -286,6 +286,7 @@ def _servers_context(task: Task, words: Catalogue) -> dict[str, Any]:
     return {
         "shufflers": [place.address for place in task.shufflers],
         "analyzer": task.analyzer.address,
+        "page_server": shown(str(urlsplit(task.shufflers[0].address).netloc), width=80),
         "analyzer_name": shown(str(urlsplit(task.analyzer.address).netloc), width=80),
         "servers": words.text("servers", named, number=number),
         "one_host": len({urlsplit(place.address).hostname for place in places}) == 1,
@@ -352,6 +353,10 @@ class Catalogue:
         """Write a number, or one that was formatted in English, such as 2.72 or 2,981, in this language."""
         return (number if isinstance(number, str) else f"{number:,}").translate(self._digits)
 
+
+    def guarantee(self, epsilon: float, delta: float) -> str:
+        """Write a guarantee; its words are the same in the shipped languages."""
+        return ", ".join(map(self.number, epsilon_delta(epsilon, delta).split(", ")))
 
 @cache
 def catalogue_for(language: str | None) -> Catalogue:
