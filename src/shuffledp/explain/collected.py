@@ -47,7 +47,8 @@ class Collected:
     the task. `left_out` batches had too few messages and are not in the release. `kind` is the kind of answers, and
     `text` the code of texts; None for other kinds. A message moves an estimate by at most `reach` people. `planted`
     forged reports are enough to show a value that nobody holds; None if all values are shown. `round` is the number of
-    the round and the id of its series; None for a single task. `quantiles` tells whether the release has any.
+    the round and the id of its series; None for a single task. `quantiles` tells whether the release has any, and
+    `one_host` whether all servers are on one host.
     """
 
     task: str
@@ -73,6 +74,7 @@ class Collected:
     planted: int | None = None
     round: tuple[int, str] | None = None
     quantiles: bool = False
+    one_host: bool = False
 
     @property
     def people(self) -> int:
@@ -133,7 +135,9 @@ def lookup_lines(found: Sequence[LookedUp], answers: Sequence[str]) -> Iterator[
 
 
 def collected_warnings(facts: Collected) -> Iterator[str]:
-    """Yield what is wrong with the collected messages."""
+    """Yield what is wrong with the servers and the collected messages."""
+    if facts.one_host:
+        yield "only for tests: one operator ran all servers of this survey and could read every answer"
     if facts.surplus:
         yield (
             "the batch has more messages than its number of reports allows, so some reports are forged. Counts and "

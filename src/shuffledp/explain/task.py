@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 from shuffledp.collect.task.guarantee import Promise
-from shuffledp.collect.task.servers import ASKER_FIELDS, LONGEST_PURPOSE, Place
+from shuffledp.collect.task.servers import ASKER_FIELDS, LONGEST_PURPOSE, Place, on_one_host
 from shuffledp.collect.task.task import BETA, LONGEST_QUESTION, SeriesRound, Task
 from shuffledp.errors import BrokenPromiseError
 from shuffledp.explain.answers import (
@@ -164,11 +164,11 @@ def warnings_of(task: Task) -> list[str]:
 
 
 def _one_host(task: Task) -> list[str]:
-    hosts = {urlsplit(place.address).hostname for place in (*task.shufflers, task.analyzer)}
-    if len(hosts) > 1:
+    if not on_one_host(task):
         return []
+    host = urlsplit(task.analyzer.address).hostname
     return [
-        f"all servers of this task are on one host, {shown(str(hosts.pop()), width=80)}: its operator has all keys and "
+        f"all servers of this task are on one host, {shown(str(host), width=80)}: its operator has all keys and "
         "could read every answer; use this for tests only"
     ]
 

@@ -16,6 +16,7 @@ from shuffledp.collect.store import KeptTally, TallyStore
 from shuffledp.collect.store.tallies import from_bytes
 from shuffledp.collect.task import AnswerChoices, AnswerEdges, AnswerText, Task
 from shuffledp.collect.task.answers import NONE, OTHER, kind_of
+from shuffledp.collect.task.servers import asker_fields, on_one_host
 from shuffledp.collect.task.task import BETA
 from shuffledp.errors import DataError
 from shuffledp.explain.collected import Collected, collected_notes, collected_warnings
@@ -88,6 +89,7 @@ def release_of(
         left_out=left_out,
         kind=kind_of(task.answers),
         quantiles=isinstance(estimate, OrderedEstimate),
+        one_host=on_one_host(task),
         text=task.answers.code if isinstance(task.answers, AnswerText) else None,
         reach=task.protocol.reach,
         planted=_planted(estimate, task),
@@ -109,6 +111,7 @@ def release_of(
         asked={
             "task": task.name,
             "batches": len(tallies),
+            **asker_fields(task),
             **({} if task.series is None else {"series": task.series.id, "round": task.series.round}),
         },
     )

@@ -29,6 +29,7 @@ from shuffledp.accounting.strength import MODERATE, STRONG
 from shuffledp.collect.server.http import BoundedCache
 from shuffledp.collect.task import AnswerChoices, AnswerList, AnswerRange, AnswersElsewhere, Series, SeriesPromise, Task
 from shuffledp.collect.task.answers import kind_of
+from shuffledp.collect.task.servers import on_one_host
 from shuffledp.collect.task.task import LONGEST_QUESTION
 from shuffledp.collect.web.pages import NO_STORE, Assets, page_response, policy, web_page
 from shuffledp.explain.html import stylesheet
@@ -285,11 +286,11 @@ def _servers_context(task: Task, words: Catalogue) -> dict[str, Any]:
     named = number if number in "2345" else "more"
     return {
         "shufflers": [place.address for place in task.shufflers],
-        "analyzer": task.analyzer.address,
         "page_server": shown(str(urlsplit(task.shufflers[0].address).netloc), width=80),
+        "analyzer": task.analyzer.address,
         "analyzer_name": shown(str(urlsplit(task.analyzer.address).netloc), width=80),
         "servers": words.text("servers", named, number=number),
-        "one_host": len({urlsplit(place.address).hostname for place in places}) == 1,
+        "one_host": on_one_host(task),
     }
 
 
@@ -353,10 +354,10 @@ class Catalogue:
         """Write a number, or one that was formatted in English, such as 2.72 or 2,981, in this language."""
         return (number if isinstance(number, str) else f"{number:,}").translate(self._digits)
 
-
     def guarantee(self, epsilon: float, delta: float) -> str:
         """Write a guarantee; its words are the same in the shipped languages."""
         return ", ".join(map(self.number, epsilon_delta(epsilon, delta).split(", ")))
+
 
 @cache
 def catalogue_for(language: str | None) -> Catalogue:
