@@ -72,6 +72,22 @@ process.stdout.write([1, 2, 5, 1000000].map((number) => t("missing", { number })
 """
 
 
+_FIGURES = """
+globalThis.document = { documentElement: { lang: "%s" }, getElementById: () => ({ content: { textContent: "{}" } }) };
+const { marked } = await import("%s");
+process.stdout.write(marked("delta 0.00001 at epsilon 1.5. Then 9.99e-07."));
+"""
+
+
+@pytest.mark.parametrize(
+    ("language", "shown"),
+    [("en", "delta 0.00001 at epsilon 1.5. Then 9.99e-07."), ("de", "delta 0,00001 at epsilon 1,5. Then 9,99e-07.")],
+)
+def test_figures_have_the_decimal_mark_of_the_page(language, shown):
+    code = _FIGURES % (language, (CLIENT / "survey" / "words.js").as_uri())
+    assert program(node_path(), "--input-type=module", "-e", code) == shown
+
+
 @pytest.mark.parametrize("language", ["en", "fr", "pl"])
 def test_a_language_with_more_plural_forms_has_a_text_for_every_number(language):
     """Polish has its own forms for 2 and 5, and French one for a million; catalogues have two forms."""

@@ -72,6 +72,12 @@ def test_errors_are_never_shown_smaller():
         assert error <= int(shown.replace(",", "")) < error + 1
 
 
+def test_the_warning_of_a_task_has_the_error_that_is_shown():
+    task = small_task(users=60, protocol="ranges").task
+    (error,) = re.findall(r"±(\d+) people", summary(task)["Accuracy"])
+    assert f"an error of up to {error} of 60 people says little" in details(task)["Warning"]
+
+
 @pytest.mark.parametrize("chance", [1.0001e-14, 9.94e-15])
 def test_the_chance_of_drawing_again_is_never_shown_smaller(chance):
     facts = Collected(

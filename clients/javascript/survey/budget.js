@@ -2,7 +2,7 @@
 import { refusal } from "../src/budget.js";
 import { shareAtMost } from "../src/curve/words.js";
 import { IndexedDBJournal } from "../src/index.js";
-import { number as inWords, t, typed } from "./words.js";
+import { marked, number as inWords, t, typed } from "./words.js";
 
 /** @typedef {import("../src/index.js").Client} Client */
 /** @typedef {{epsilon: number, delta: number, byResults: boolean}} Limit */
@@ -79,15 +79,15 @@ export function showBudget(client, use) {
       : t(Math.exp(use.limit) > MOST_TIMES ? "limit_too_large" : "limit_means", { limit, counted, factor: times(use.limit), chance: chanceOf(delta) });
   at("budget-left-out").hidden = leftOut === 0;
   at("budget-left-out").textContent = t("left_out", { number: leftOut });
-  at("budget-figures").textContent = t("budget_figures", {
+  at("budget-figures").textContent = marked(t("budget_figures", {
     counted,
     before: exact(use.before),
     after: exact(use.after),
     delta: String(delta),
     limit: String(use.limit),
-  });
+  }));
   field("limit-figure").value = typed(use.limit);
-  field("limit-delta").value = String(delta);
+  field("limit-delta").value = marked(String(delta));
   field("limit-by-results").checked = byResults;
 }
 

@@ -2,7 +2,7 @@
 import { shareAtMost } from "../src/curve/words.js";
 import { BrokenPromiseError } from "../src/errors.js";
 import { printable } from "./printable.js";
-import { t } from "./words.js";
+import { marked, t } from "./words.js";
 
 /** Digits of the computed delta: enough to tell it from the promised one. */
 const DIGITS = 3;
@@ -43,5 +43,5 @@ export function checkedInWords(promise, total = null) {
 
 /** @param {{epsilon: number, reached: number}} promise */
 function bound({ epsilon, reached }) {
-  return t("bound", { delta: shareAtMost(reached, DIGITS), epsilon: String(epsilon) });
+  return marked(t("bound", { delta: shareAtMost(reached, DIGITS), epsilon: String(epsilon) }));
 }

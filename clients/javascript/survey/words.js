@@ -39,6 +39,11 @@ export function number(count) {
 /** Whether the page's language writes 1,5. */
 export const COMMA = number(1.5).includes(",");
 
+/** Figures with the decimal mark of the page's language. @param {string} text */
+export function marked(text) {
+  return text.replace(/\b\.\b/g, COMMA ? "," : ".");
+}
+
 /** A number as people type it, without separators of thousands. @param {number} figure */
 export function typed(figure) {
   return figure.toLocaleString(LANGUAGE, { useGrouping: false, maximumSignificantDigits: 17 });

@@ -30,7 +30,10 @@ _REFUSED = {
 _ADMISSION = {
     "anybody": "Anybody could send any number of reports: nothing checked that each came from a different person.",
     "secret": "Only people who knew a shared secret could send reports, and they could send several.",
-    "tokens": "Only people with a token could send a report, and each token was valid once.",
+    "tokens": (
+        "Only people with a token could send a report, and each token was valid once. The organisation that gave them "
+        "out decided who was in a batch."
+    ),
 }
 
 
@@ -44,7 +47,8 @@ class Collected:
     the task. `left_out` batches had too few messages and are not in the release. `kind` is the kind of answers, and
     `text` the code of texts; None for other kinds. A message moves an estimate by at most `reach` people. `planted`
     forged reports are enough to show a value that nobody holds; None if all values are shown. `round` is the number of
-    the round and the id of its series; None for a single task. `quantiles` tells whether the release has any.
+    the round and the id of its series; None for a single task. `quantiles` tells whether the release has any, and
+    `one_host` whether all servers are on one host.
     """
 
     task: str
@@ -70,6 +74,7 @@ class Collected:
     planted: int | None = None
     round: tuple[int, str] | None = None
     quantiles: bool = False
+    one_host: bool = False
 
     @property
     def people(self) -> int:
@@ -130,11 +135,14 @@ def lookup_lines(found: Sequence[LookedUp], answers: Sequence[str]) -> Iterator[
 
 
 def collected_warnings(facts: Collected) -> Iterator[str]:
-    """Yield what is wrong with the collected messages."""
+    """Yield what is wrong with the servers and the collected messages."""
+    if facts.one_host:
+        yield "only for tests: one operator ran all servers of this survey and could read every answer"
     if facts.surplus:
         yield (
-            "the batch has more messages than its number of reports allows, so some reports are forged. The privacy "
-            "guarantee holds, but counts and intervals may be wrong"
+            "the batch has more messages than its number of reports allows, so some reports are forged. Counts and "
+            "intervals may be wrong. The privacy guarantee needs people of a batch who follow the protocol: "
+            f"{how_many(facts.honest_users, facts.users)}"
         )
     if facts.short:
         yield (
@@ -158,8 +166,15 @@ def _trust(facts: Collected) -> str:
     servers = "the shuffler and the analyzer" if facts.shufflers == 1 else f"all {_number(facts.shufflers + 1)} servers"
     return (
         f"Answers stay private unless {servers} cheat together, a shuffler throws away everyone "
-        "else's messages, the server of a survey page changed that page, or more reports of a batch were made up than "
-        "the guarantee allows."
+        "else's messages, or the server of a survey page changed that page. The noise comes from the people of "
+        f"a batch, who must follow the protocol: {how_many(facts.honest_users, facts.users)}."
+    )
+
+
+def how_many(honest_users: int, users: int) -> str:
+    """Return how many people of a batch the guarantee needs, such as "at least 40 of 60"."""
+    return (
+        f"all {readable(users)}" if honest_users == users else f"at least {readable(honest_users)} of {readable(users)}"
     )
 
 

@@ -41,6 +41,7 @@ from shuffledp.formatting import (
 )
 from shuffledp.histogram.estimate import MOST_BARS, Estimate, Row, values_among
 from shuffledp.histogram.labels import NotAValue, NoText
+from shuffledp.histogram.order import is_last
 from shuffledp.histogram.ordered_estimate import OrderedEstimate
 from shuffledp.release.release import Release
 
@@ -73,6 +74,7 @@ def context(release: Release, *, command: str | None = None) -> dict[str, Any]:
         "made": release.made.isoformat(),
         "version": release.version,
         "task": release.collected,
+        "asked": release.asked if release.collected else {},
         "warnings": warning_sentences(release),
         "evaluation": None if release.evaluation is None else evaluation_sentence(release.evaluation),
         "headline": headline(release),
@@ -97,14 +99,16 @@ def _pictures(release: Release) -> dict[str, Any]:
     """Ordered values as columns, and the bars of few or of the most frequent values."""
     estimate, series = release.estimate, series_of(release.estimate)
     all_fit = len(estimate) <= MOST_BARS
-    drawn = estimate.rows_to_show(MOST_BARS) if all_fit or series is None else []
+    told = estimate.rows_to_show(MOST_BARS) if all_fit or series is None else []
+    # a column of the chart is not repeated as a bar
+    drawn = told if series is None else [row for row in estimate.rows_in_order() if is_last(row.label)]
     return {
         "series": None if series is None else html_series(series, column=release.column),
         "series_title": f"All {estimate.values_shown:,} {noun(estimate)}s that are shown, in order",
         "about_series": None if series is None else about_series(series, unreported_high=unseen(estimate)),
         "bars_title": bars_title(release),
         "bars": html_bars(drawn, column=release.column) if drawn else None,
-        "negative": NEGATIVE if any(row.count < 0 for row in drawn) else "",
+        "negative": NEGATIVE if any(row.count < 0 for row in told) else "",
         "ranks": None if estimate.values_shown <= MOST_BARS or series is not None else all_values(release),
     }
 
@@ -191,7 +195,7 @@ def _in_python(domain: Any) -> str:
 def _not_shown(release: Release) -> str:
     estimate, what = release.estimate, noun(release.estimate)
     if estimate.reports_all:
-        return "Every possible value is shown with noise, also values that nobody holds."
+        return f"Every possible value is shown with noise, also values that nobody holds.{_special(release)}"
     most = counted(release.estimate.simultaneous.unreported_high, "person")
     number = estimate.values_shown
     other = (
@@ -201,19 +205,20 @@ def _not_shown(release: Release) -> str:
     )
     held = "is held by" if estimate.cap is None else "is counted for"
     never = "No value is shown that nobody holds. " if estimate.detection is None else ""
-    return f"{never}{other} {held} at most {most}.{_without_text(estimate)}"
+    return f"{never}{other} {held} at most {most}.{_special(release)}"
 
 
-def _without_text(estimate: Estimate) -> str:
-    """What the rows of people without a text stand for."""
+def _special(release: Release) -> str:
+    """What the rows stand for that are no answers of their own."""
+    labels, texts = release.estimate.labels.tolist(), noun(release.estimate) == "text"
     meanings = {
-        "other": "texts that are too long or have characters that are not counted",
-        "none": "no answer",
-        "hidden": "texts that the publisher does not show",
+        "(other)": "texts that are too long or have characters that are not counted" if texts else "any other answer",
+        "(none)": "no answer",
+        "(hidden)": "texts that the publisher does not show",
     }
-    reasons = [label.reason for label in estimate.labels.tolist() if isinstance(label, NoText)]
-    known = [f"({reason}) stands for {meanings[reason]}" for reason in reasons if reason in meanings]
-    return f" {'; '.join(known)}." if known else ""
+    names = {str(label) for label in labels if isinstance(label, NoText if texts else str) and is_last(label)}
+    known = [f"{name} stands for {meaning}" for name, meaning in meanings.items() if name in names]
+    return f" {'; '.join(known)}." if known and (texts or release.collected) else ""
 
 
 def _guarantee(release: Release) -> dict[str, Any] | None:

@@ -53,23 +53,28 @@ def messages(number: float) -> str:
     return f"{magnitude(number)} message{'' if number == 1 else 's'}"
 
 
-def warning_sentence(caution: Caution, *, users: int, delta: float, error: float = 0.0) -> str:
-    """Return a warning about a plan, a task or a release, without a full stop."""
+def warning_sentence(caution: Caution, *, users: int, delta: float, error: float = 0.0, published: bool = False) -> str:
+    """Return a warning about a plan, a task or a release, without a full stop.
+
+    The readers of a `published` result cannot change its parameters, so they get no advice about them.
+    """
     if caution is Caution.LARGE_DELTA:
         return (
             f"delta={share_at_most(delta, digits=3)} is larger than 1 / people: it would allow publishing the value of "
-            f"one of the {users:,} people; choose a much smaller delta"
+            f"one of the {users:,} people" + ("" if published else "; choose a much smaller delta")
         )
     if caution is Caution.MOSTLY_NO_DATE:
         return "most people have no date that can be read: give the format of the dates, such as %m/%d/%Y"
     if caution is Caution.MOSTLY_NO_NUMBER:
         return "most people have no number that can be read: check how numbers are written, such as 1234.5"
     people = counted(users, "person")
+    if published:
+        return f"counts can be off by up to {at_most(error)} of {people}, so small differences between them say nothing"
     return f"an error of up to {at_most(error)} of {people} says little: use more people"
 
 
 def warnings(*, users: int, delta: float, error: float = 0.0) -> Iterator[str]:
-    """Yield the warnings about a plan, a task or a release, in one sentence each."""
+    """Yield the warnings about a plan or a task, in one sentence each."""
     found = cautions(users=users, delta=delta, error=error)
     return (warning_sentence(caution, users=users, delta=delta, error=error) for caution in found)
 

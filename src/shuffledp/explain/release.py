@@ -146,10 +146,11 @@ def note_sentences(release: Release) -> list[str]:
 
 def warning_sentences(release: Release) -> list[str]:
     """The warnings about a release, without a capital letter or a full stop."""
-    guarantee, users = release.estimate.guarantee, release.estimate.people
-    delta = 0.0 if guarantee is None else guarantee.delta
+    estimate = release.estimate
+    delta = 0.0 if estimate.guarantee is None else estimate.guarantee.delta
+    error = estimate.largest_distance if len(estimate) else release.error  # as it is shown beside the warning
     return [
-        warning_sentence(warning, users=users, delta=delta, error=release.error)
+        warning_sentence(warning, users=estimate.people, delta=delta, error=error, published=True)
         if isinstance(warning, Caution)
         else warning
         for warning in release.warnings

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 from shuffledp.collect.task.guarantee import Promise
-from shuffledp.collect.task.servers import ASKER_FIELDS, LONGEST_PURPOSE, Place
+from shuffledp.collect.task.servers import ASKER_FIELDS, LONGEST_PURPOSE, Place, on_one_host
 from shuffledp.collect.task.task import BETA, LONGEST_QUESTION, SeriesRound, Task
 from shuffledp.errors import BrokenPromiseError
 from shuffledp.explain.answers import (
@@ -21,6 +21,7 @@ from shuffledp.explain.answers import (
     what_is_counted,
     what_leaves,
 )
+from shuffledp.explain.collected import how_many
 from shuffledp.explain.plan import messages, warnings
 from shuffledp.explain.protocols import Protection, several_rows
 from shuffledp.formatting import (
@@ -30,7 +31,6 @@ from shuffledp.formatting import (
     magnitude,
     moment,
     privacy_figure,
-    readable,
     sentence,
     share_at_most,
     shown,
@@ -102,7 +102,7 @@ def details(task: Task, *, cost: Cost | None = None, now: datetime | None = None
         "For experts": _for_experts(task),
         **({} if task.series is None else {"Series": f"{of_series(task.series)}."}),
         "Who must be trusted": _trust(task),
-        "Who may answer": _ADMITTED[task.admission].format(honest=_honest(task)),
+        "Who may answer": _ADMITTED[task.admission].format(honest=how_many(task.honest_users, task.users)),
         "What leaves the device": _leaves(task),
         "Accuracy": accuracy(task),
         **({} if task.text_plan is None else {"Limits": text_limits(task, task.text_plan)}),
@@ -157,18 +157,18 @@ def of_series(place: SeriesRound) -> str:
 
 def warnings_of(task: Task) -> list[str]:
     """Return the warnings about a task: a large delta, a large error, forged texts, all servers on one host."""
-    plan = task.text_plan
-    error = 0.0 if plan else task.released_by().error(BETA).simultaneous
+    plan, ranges = task.text_plan, task.range_plan
+    error = ranges.below if ranges else 0.0 if plan else task.released_by().error(BETA).simultaneous
     texts = text_warnings(task, plan) if plan else []
     return [*warnings(users=task.users, delta=task.guarantee.delta, error=error), *texts, *_one_host(task)]
 
 
 def _one_host(task: Task) -> list[str]:
-    hosts = {urlsplit(place.address).hostname for place in (*task.shufflers, task.analyzer)}
-    if len(hosts) > 1:
+    if not on_one_host(task):
         return []
+    host = urlsplit(task.analyzer.address).hostname
     return [
-        f"all servers of this task are on one host, {shown(str(hosts.pop()), width=80)}: its operator has all keys and "
+        f"all servers of this task are on one host, {shown(str(host), width=80)}: its operator has all keys and "
         "could read every answer; use this for tests only"
     ]
 
@@ -246,12 +246,6 @@ def checked(promise: Promise) -> str:
     )
 
 
-def _honest(task: Task) -> str:
-    if task.honest_users == task.users:
-        return f"all {readable(task.users)}"
-    return f"at least {readable(task.honest_users)} of {readable(task.users)}"
-
-
 def _trust(task: Task) -> str:
     servers = [*task.shufflers, task.analyzer]
     all_servers = "both servers" if len(servers) == 2 else f"all {len(servers)} servers"
@@ -259,7 +253,7 @@ def _trust(task: Task) -> str:
         f"Your answer stays private unless {all_servers} ({', '.join(_host(place) for place in servers)}) cheat "
         "together, or the server of a survey page changes that page, or a shuffler throws away everyone else's "
         "messages. The noise comes from the other people in your batch, who must "
-        f"follow the protocol: {_honest(task)}."
+        f"follow the protocol: {how_many(task.honest_users, task.users)}."
     )
 
 

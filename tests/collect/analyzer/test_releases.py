@@ -130,7 +130,9 @@ def test_refused_messages_and_forgery_are_warned_about():
     assert "Refused: 1 message could not be decrypted; 12 messages had arrived before." in " ".join(release.notes)
     assert any("13 messages were refused" in text for text in release.warnings)
     forged = release_of(task, [tally_of(task), tally_of(task, forged=[0] * 4000)], refused={})
-    assert any("some reports are forged. The privacy guarantee holds" in text for text in forged.warnings)
+    (warned,) = [text for text in forged.warnings if "some reports are forged" in text]
+    assert warned.endswith("The privacy guarantee needs people of a batch who follow the protocol: all 200")
+    assert "who must follow the protocol: all 200." in " ".join(forged.notes)
     assert forged.privacy.guarantee == task.guarantee
     assert Release.from_json(forged.to_json()).to_json() == forged.to_json()
     honest = release_of(task, [tally_of(task)], refused={})

@@ -16,10 +16,10 @@ from shuffledp.collect.store import KeptTally, TallyStore
 from shuffledp.collect.store.tallies import from_bytes
 from shuffledp.collect.task import AnswerChoices, AnswerEdges, AnswerText, Task
 from shuffledp.collect.task.answers import NONE, OTHER, kind_of
+from shuffledp.collect.task.servers import asker_fields, on_one_host
 from shuffledp.collect.task.task import BETA
 from shuffledp.errors import DataError
 from shuffledp.explain.collected import Collected, collected_notes, collected_warnings
-from shuffledp.explain.plan import warnings
 from shuffledp.histogram.estimate import Estimate
 from shuffledp.histogram.facts import Cap
 from shuffledp.histogram.ordered_estimate import SHARES, OrderedEstimate
@@ -33,7 +33,7 @@ from shuffledp.protocols.protocol import HistogramProtocol
 from shuffledp.protocols.shuffled.hashed import HashedHistogram
 from shuffledp.protocols.shuffled_histogram import chance_of_more
 from shuffledp.release.choose import in_units
-from shuffledp.release.notes import released_error, released_limit, standing_out
+from shuffledp.release.notes import cautions, released_error, released_limit, standing_out
 from shuffledp.release.plan_rows import RANGES
 from shuffledp.release.release import Release
 
@@ -89,6 +89,7 @@ def release_of(
         left_out=left_out,
         kind=kind_of(task.answers),
         quantiles=isinstance(estimate, OrderedEstimate),
+        one_host=on_one_host(task),
         text=task.answers.code if isinstance(task.answers, AnswerText) else None,
         reach=task.protocol.reach,
         planted=_planted(estimate, task),
@@ -105,11 +106,12 @@ def release_of(
         notes=tuple(collected_notes(facts)),
         warnings=(
             *collected_warnings(facts),
-            *warnings(users=protocol.users, delta=task.guarantee.delta, error=error),
+            *cautions(users=protocol.users, delta=task.guarantee.delta, error=error),
         ),
         asked={
             "task": task.name,
             "batches": len(tallies),
+            **asker_fields(task),
             **({} if task.series is None else {"series": task.series.id, "round": task.series.round}),
         },
     )

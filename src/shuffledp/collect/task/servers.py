@@ -143,6 +143,11 @@ _LONGEST_LANGUAGE = 35
 """The length of tags that every program must store (BCP 47, section 4.4.1)."""
 
 
+def on_one_host(task: Task) -> bool:
+    """Tell whether all servers of a task are on one host, whose operator has all keys."""
+    return len({urlsplit(place.address).hostname for place in (*task.shufflers, task.analyzer)}) == 1
+
+
 def asker_fields(asked: Task | Series) -> dict[str, str]:
     """Return the fields that a task or a series has, by name."""
     found = {name: getattr(asked, name) for name in ASKER_FIELDS}

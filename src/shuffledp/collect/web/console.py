@@ -23,6 +23,7 @@ from shuffledp.collect.server.registry import Registry
 from shuffledp.collect.store import KeptRelease, TallyStanding, TallyStore
 from shuffledp.collect.task import Series, Task
 from shuffledp.collect.task.follow_up import LONGEST_LOOKUP, can_look_up
+from shuffledp.collect.task.servers import asker_fields
 from shuffledp.collect.task.task import BETA, LONGEST_QUESTION
 from shuffledp.collect.web.administration import Administration
 from shuffledp.collect.web.console_context import (
@@ -242,6 +243,7 @@ class Console:
             series={
                 "name": series.name,
                 "question": shown(series.question, width=LONGEST_QUESTION),
+                "asked": asker_fields(series),
                 "rounds": series.rounds,
                 "open": series.round_at(now.timestamp()),
                 "opens": series.opens,

@@ -22,6 +22,7 @@ from shuffledp.collect.store import CountedBatch, KeptRelease, ListedRelease, Ta
 from shuffledp.collect.store.tallies import from_bytes
 from shuffledp.collect.task import AnswerText, Phase, Task
 from shuffledp.collect.task.follow_up import LookedUp, check_lookup, counted_as, looked_up
+from shuffledp.collect.task.servers import asker_fields
 from shuffledp.collect.task.task import LONGEST_QUESTION
 from shuffledp.collect.web.status import OTHER, Fresh, ShufflerHealth
 from shuffledp.errors import ShuffledpError
@@ -55,6 +56,7 @@ def task_context(task: Task, now: datetime, *, early: bool) -> dict[str, Any]:
     return {
         "name": task.name,
         "question": shown(task.question, width=LONGEST_QUESTION),
+        "asked": asker_fields(task),
         "phase": str(Phase.CLOSED if early else phase),
         "early": early and phase is not Phase.CLOSED,
         "opens": task.opens,
@@ -186,7 +188,9 @@ def _rendered(content: bytes) -> RenderedRelease | None:
         return None
     part = parts(release)
     result = part.result() + part.rank_chart() + part.value_table()
-    return RenderedRelease(release.estimate.people, release.version, result, part.protection() + part.meaning())
+    return RenderedRelease(
+        release.estimate.people, release.version, result, part.protection() + part.meaning(folded=True)
+    )
 
 
 def read(content: bytes) -> Release | None:

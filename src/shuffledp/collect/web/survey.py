@@ -29,6 +29,7 @@ from shuffledp.accounting.strength import MODERATE, STRONG
 from shuffledp.collect.server.http import BoundedCache
 from shuffledp.collect.task import AnswerChoices, AnswerList, AnswerRange, AnswersElsewhere, Series, SeriesPromise, Task
 from shuffledp.collect.task.answers import kind_of
+from shuffledp.collect.task.servers import on_one_host
 from shuffledp.collect.task.task import LONGEST_QUESTION
 from shuffledp.collect.web.pages import NO_STORE, Assets, page_response, policy, web_page
 from shuffledp.explain.html import stylesheet
@@ -205,7 +206,7 @@ def ask_page(task: Task, series: Series | None = None) -> str:
         total, broken = series_promise(series)
         rounds = total and _rounds_context(task, series, total)
     words = catalogue_for(task.language)
-    context = {**_context(task), **_answers_context(task, words), **_servers_context(task, words)}
+    context = {**_context(task, words), **_answers_context(task, words), **_servers_context(task, words)}
     return _page(
         "survey/survey.html",
         words,
@@ -234,7 +235,7 @@ def _rounds_context(task: Task, series: Series, promise: SeriesPromise) -> dict[
     }
 
 
-def _context(task: Task) -> dict[str, Any]:
+def _context(task: Task, words: Catalogue) -> dict[str, Any]:
     return {
         "name": task.name,
         "question": shown(task.question, width=LONGEST_QUESTION),
@@ -244,9 +245,9 @@ def _context(task: Task) -> dict[str, Any]:
         "contact_link": task.contact and _contact_link(task.contact),
         "epsilon": task.claim.epsilon,
         "delta": short_exponent(task.claim.delta),
-        "strong": epsilon_delta(*STRONG),
-        "moderate": epsilon_delta(*MODERATE),
-        "delta_bound": share_at_most(task.guarantee.delta),
+        "strong": words.guarantee(*STRONG),
+        "moderate": words.guarantee(*MODERATE),
+        "delta_bound": words.number(share_at_most(task.guarantee.delta)),
         "users": task.users,
         "honest": task.honest_users,
         "opening": task.opening,
@@ -285,10 +286,11 @@ def _servers_context(task: Task, words: Catalogue) -> dict[str, Any]:
     named = number if number in "2345" else "more"
     return {
         "shufflers": [place.address for place in task.shufflers],
+        "page_server": shown(str(urlsplit(task.shufflers[0].address).netloc), width=80),
         "analyzer": task.analyzer.address,
         "analyzer_name": shown(str(urlsplit(task.analyzer.address).netloc), width=80),
         "servers": words.text("servers", named, number=number),
-        "one_host": len({urlsplit(place.address).hostname for place in places}) == 1,
+        "one_host": on_one_host(task),
     }
 
 
@@ -351,6 +353,10 @@ class Catalogue:
     def number(self, number: int | str) -> str:
         """Write a number, or one that was formatted in English, such as 2.72 or 2,981, in this language."""
         return (number if isinstance(number, str) else f"{number:,}").translate(self._digits)
+
+    def guarantee(self, epsilon: float, delta: float) -> str:
+        """Write a guarantee; its words are the same in the shipped languages."""
+        return ", ".join(map(self.number, epsilon_delta(epsilon, delta).split(", ")))
 
 
 @cache

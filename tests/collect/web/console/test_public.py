@@ -2,11 +2,14 @@
 
 import io
 import json
+import re
 import threading
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 import anyio
+import msgspec
+import numpy as np
 import pyarrow.parquet
 import pytest
 from tests.collect.releases import releases_of
@@ -26,6 +29,7 @@ from tests.collect.web.console.running import (
 from shuffledp import __version__
 from shuffledp.collect.analyzer.shown import ENDINGS
 from shuffledp.collect.server.http import BUSY, MOST_WAITING, BoundedCache
+from shuffledp.collect.store.tallies import to_bytes
 from shuffledp.collect.web import console_context
 from shuffledp.collect.web.console_context import Histories
 from shuffledp.errors import DataError
@@ -127,6 +131,57 @@ def test_the_page_of_a_release_is_complete(tmp_path, monkeypatch, kept):
         assert "2 releases, the latest of" in home
 
     visit(monkeypatch, settings, test)
+
+
+def test_a_reader_of_a_result_learns_who_asked_and_what_the_rows_mean(tmp_path, monkeypatch, kept):
+    task = msgspec.structs.replace(kept.task, version=2, asker="<b>Library", contact="ask@example.org")
+    kept = replace(kept, task=task)
+    settings = settings_for(tmp_path, kept)
+    told = (
+        "Asked by <bdi>&lt;b&gt;Library</bdi> · Contact: <bdi>ask@example.org</bdi>",
+        "The survey itself says this: nobody checked it.",
+    )
+
+    async def test(person):
+        before = (await person.get(f"/tasks/{task.name}")).text
+        release(settings.store, task, 1)
+        pages = [(await person.get(f"/tasks/{task.name}{each}")).text for each in ("", "/releases/1")]
+        report = (await person.get(f"/v1/tasks/{task.name}/releases/1.html")).text
+        for page in (before, *pages, report):
+            assert all(each in " ".join(page.split()) for each in told)
+        for page in (*pages, report):
+            assert "<b>Warning.</b> Only for tests: one operator ran all servers of this survey and could read" in page
+            assert "(other) stands for any other answer; (none) stands for no answer." in " ".join(page.split())
+        assert not any(word in FOLDS.sub("", page) for page in pages for word in ("epsilon", "delta"))
+
+    visit(monkeypatch, settings, test)
+
+
+FOLDS = re.compile(r"<details>.*?</details>", re.DOTALL)
+
+
+def test_the_rows_of_a_chart_of_numbers_are_in_a_fold(tmp_path, monkeypatch):
+    kept = asked_task(protocol="ranges", edges="0:100:10")
+    settings = settings_for(tmp_path, kept)
+    settings.store.prepare(kept.task)
+    tree = kept.task.tree
+    tally = sampled_nodes(kept.task, tree.paths(np.arange(kept.task.users) % kept.task.answers.size))
+    settings.store.keep_tally(kept.task.id, batch_id(kept.task, 1), to_bytes(tally), kept.task.users, {}, None)
+
+    async def test(person):
+        page = (await person.until(f"/tasks/{kept.task.name}", "<h2>Release 1</h2>")).text
+        in_view = FOLDS.sub("", page)
+        assert "10 to below 20" in page
+        assert "10 to below 20" not in in_view
+        assert in_view.count('<rect class="bar"') == 2  # (other) and (none) have no column
+
+    visit(monkeypatch, settings, test)
+
+
+def sampled_nodes(task, nodes):
+    """The tally of people whose values are these nodes of the tree."""
+    truth = np.bincount(nodes.ravel(), minlength=task.protocol.bins)
+    return task.protocol.sample_tally(truth, rng=np.random.default_rng(1))
 
 
 def test_warnings_are_shown(tmp_path, monkeypatch, kept):

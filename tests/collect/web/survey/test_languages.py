@@ -101,6 +101,16 @@ def test_numbers_and_plural_forms():
     assert Catalogue("en").plural("steps", "day", number=2) == "2 days"
 
 
+def test_the_figures_for_experts_have_the_decimal_mark_of_the_page():
+    task = asked_task(9, language="de", epsilon=0.5, delta=0.00001, users=300, **ASKED).task
+    page = ask_page(task)
+    shown = text_of(page)
+    assert "Die Aufgabe verspricht epsilon 0,5 und delta 1e-5" in shown
+    assert "mittel bis epsilon 3, delta 0,001 und darüber" in shown
+    assert not re.search(r"(epsilon|delta|höchstens) \d+\.\d", shown)
+    assert 'data-epsilon="0.5"' in page  # for the program
+
+
 def test_texts_of_a_task_are_escaped():
     hostile = "<b>&{users}"
     task = asked_task(9, asker=hostile, purpose=hostile, contact="https://example.org/a", language="de").task

@@ -230,9 +230,9 @@ def test_the_bar_is_named_by_what_it_shows():
 
 def test_every_chain_states_whom_to_trust():
     one, two = (" ".join(Tags(ask_page(asked_task(9, shufflers=number).task)).words) for number in (1, 2))
-    changed = "cheat together, this page's server changes this page, or too few people in your group are real."
-    assert f"Beyond that, your answer stays private unless both servers {changed}" in one
-    assert f"Beyond that, your answer stays private unless all three servers {changed}" in two
+    trusted = "You trust 127.0.0.1:9 not to change this page, and {} not to cheat together."
+    assert trusted.format("both servers") in one
+    assert trusted.format("all three servers") in two
     assert "As long as one server is honest" in two
     assert "except in the cases above" in two
     for address in ("http://127.0.0.1:9", "http://127.0.0.1:10"):
@@ -251,7 +251,7 @@ def test_the_conditions_are_on_the_page():
         assert "This page's server could change this page, so that it sends your answer as it is" in text_of(
             ask_page(task)
         )
-        assert "this page's server changes this page, or too few people in your group are real" in in_view(task)
+        assert "You trust 127.0.0.1:9 not to change this page" in in_view(task)
 
 
 @pytest.mark.parametrize(("honest", "said"), [(150, "150 of these 200"), (None, "200 of these 200")])
@@ -304,9 +304,7 @@ def test_the_strength_is_in_view(epsilon, strength):
     task = small_task(epsilon=epsilon, delta=1e-6).task
     text = in_view(task)
     assert f"Send{strength.capitalize()} protection" in text
-    assert f"{strength.capitalize()} protection: your answer can make any published result up to" in text
-    trust, think = text.find("stays private unless"), text.find("may become nearly sure")
-    assert trust < think if strength == "weak" else think == -1
+    assert f"{strength.capitalize()} protection: your answer makes any result up to" in text
     assert ("Think twice before you answer" in text) == (strength == "weak")
     assert [each["data-strength"] for _, each in Tags(ask_page(task)).found if "data-strength" in each] == [strength]
     experts = "Protection is called strong up to epsilon 1, delta 1e-5, moderate up to epsilon 3, delta 0.001, and weak"
