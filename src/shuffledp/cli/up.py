@@ -223,7 +223,7 @@ def _invite(machine: OneMachine, outcome: Outcome | None) -> None:
     coming = f", and about {machine.pace:.2g} simulated people arrive per second" if machine.pace else ""
     needed = counted(machine.users - waiting, "more report")
     print_note(f"The next batch needs {needed}{coming}. Ctrl-C stops everything.")
-    for warning in warnings_of(machine.task):
+    for warning in warnings_of(machine.task) if outcome is None else ():  # a release has its own
         print_note(f"Warning: {warning}.")
 
 
