@@ -137,8 +137,14 @@ class Processes:
 
 def _end_with_parent() -> Callable[[], None]:
     """Return a function for a new process on Linux, which asks for SIGTERM when its parent is gone."""
-    library, asked = ctypes.CDLL(None), int(signal.SIGTERM)  # loaded here: nothing may block after the fork
-    return lambda: library.prctl(_PARENT_IS_GONE, asked)
+    library, asked, parent = ctypes.CDLL(None), int(signal.SIGTERM), os.getpid()  # nothing may block after the fork
+
+    def ask() -> None:
+        library.prctl(_PARENT_IS_GONE, asked)
+        if os.getppid() != parent:  # gone before this process could ask
+            os._exit(1)
+
+    return ask
 
 
 def free_ports(wanted: Sequence[int]) -> list[int]:
