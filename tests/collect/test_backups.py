@@ -23,6 +23,7 @@ from tests.collect.databases import ON_POSTGRES, programs_of
 from tests.collect.situations import USERS, asked, collection, metric, people, send
 from tests.collect.test_replays import CHAIN, ToMixer, onions_of
 
+BACKUP, VACUUM = (f"sqlite3 -cmd '.timeout 10000' counts.db \"{how}" for how in (".backup", "VACUUM INTO"))
 PAGE = Path(__file__).parents[2] / "docs" / "how-to" / "monitor-a-collection.md"
 
 
@@ -40,7 +41,7 @@ def documented(beginning, names):
 class SQLiteBackup:
     """A copy by one of the documented commands for SQLite, while the server runs."""
 
-    def __init__(self, store, folder, *, command='sqlite3 counts.db ".backup'):
+    def __init__(self, store, folder, *, command=BACKUP):
         self._store, self._copy, self._command = Path(store), Path(folder) / "backup.db", command
 
     def take(self):
@@ -56,7 +57,7 @@ class SQLiteBackup:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("command", ['sqlite3 counts.db ".backup', 'sqlite3 counts.db "VACUUM INTO'])
+@pytest.mark.parametrize("command", [BACKUP, VACUUM])
 def test_a_documented_backup_can_be_opened(tmp_path, command):
     """A server refuses a store that others can read, and sqlite3 alone writes one."""
     block = next(
@@ -96,7 +97,7 @@ class PostgresBackup:
 
 KINDS = {
     "sqlite": SQLiteBackup,
-    "vacuum": partial(SQLiteBackup, command='sqlite3 counts.db "VACUUM INTO'),
+    "vacuum": partial(SQLiteBackup, command=VACUUM),
     "postgres": PostgresBackup,
 }
 
