@@ -168,12 +168,17 @@ def collection(place: Path) -> Iterator[Collection]:
         rounds = ["--people", "800", "--rounds", "3", "--folder", str(up / "up")]
         series = processes.start("up", ["up", *rounds])
         wait(processes, lambda: all(answers(f"{each}/health") for each in places), "servers")
-        crowd(folder, "first", chosen.choices(["tea", "coffee", "water", "neither"], [4, 5, 2, 1], k=2 * PEOPLE + 120))
+
+        def released(name: str, number: int) -> None:
+            wait(processes, partial(answers, f"{places[2]}/v1/tasks/{tasks[name]}/releases/{number}"), "release")
+
+        for number, people in enumerate((PEOPLE, PEOPLE + 120), 1):  # batches that arrive together share a release
+            crowd(folder, "first", chosen.choices(["tea", "coffee", "water", "neither"], [4, 5, 2, 1], k=people))
+            released("drinks", number)
         crowd(folder, "towns", chosen.choices(TOWNS, range(len(TOWNS), 0, -1), k=PEOPLE))
         crowd(folder, "closed", chosen.choices(["yes", "no"], [3, 2], k=PEOPLE + 10))
-        for name, number in (("drinks", 2), ("towns", 1), ("closed", 1)):
-            release = f"{places[2]}/v1/tasks/{tasks[name]}/releases/{number}"
-            wait(processes, partial(answers, release), "release")
+        released("towns", 1)
+        released("closed", 1)
         tokens = {party: folder / party / "operator.token" for party in PARTIES}
         for party, address, name in (
             ("analyzer", places[2], "closed"),
