@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import threading
 import time
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -44,7 +45,7 @@ CLOSED_EARLY = "closed-early"
 """The state of a file that an operator closed; otherwise it is a phase: before, open or closed."""
 
 
-class Host(Generic[Item]):
+class Host(ABC, Generic[Item]):
     """The tasks of a shuffler or an analyzer while it runs: what the registry needs of them.
 
     `work_on` has the work of this process by the name of the task; that on a round of a series begins when it opens.
@@ -57,6 +58,7 @@ class Host(Generic[Item]):
         self._store, self.work_on = settings.store, {}
         self.registry: Registry[Item] = Registry(self, settings, items)
 
+    @abstractmethod
     def open(
         self, asked: Task | Series, others: Sequence[Item], *, new: bool, is_over: Callable[[Task], bool]
     ) -> Sequence[Item]:
@@ -65,19 +67,18 @@ class Host(Generic[Item]):
         Only a `new` file is checked as at the start. A task that `is_over` needs no key: it has no item, or one that is
         only shown.
         """
-        raise NotImplementedError
 
     def prepare(self, items: Sequence[Item]) -> None:
         """Register tasks in the store."""
         self._store.prepare(*(item.task for item in items))
 
+    @abstractmethod
     def works_on(self, item: Item) -> bool:
         """Whether this process does the background work on a task."""
-        raise NotImplementedError
 
+    @abstractmethod
     def work(self, item: Item) -> Work:
         """Begin the background work on a task."""
-        raise NotImplementedError
 
     def changed(self, registry: Registry[Item]) -> None:
         """Take notice of the tasks that are served now; forget the work on those that were removed."""
@@ -96,6 +97,7 @@ class Host(Generic[Item]):
     def discard_unserved(self, task: Task) -> None:
         """Delete the batches of a task that cannot be served; an analyzer has none to forward."""
 
+    @abstractmethod
     def unfinished(self, task: Task, *, ask_others: bool) -> str | None:
         """A sentence on what a closed task still waits for; None if all its batches are done.
 
@@ -103,11 +105,10 @@ class Host(Generic[Item]):
         they no longer have is in the store here by then. With `ask_others` off, none is asked, and batches of a task
         that cannot be served do not count.
         """
-        raise NotImplementedError
 
+    @abstractmethod
     def counters(self, task: Task) -> Mapping[str, Any]:
         """Public counters of a task, as in its status."""
-        raise NotImplementedError
 
 
 class NoAnswerError(Refused):
