@@ -304,7 +304,7 @@ def test_the_strength_is_in_view(epsilon, strength):
     task = small_task(epsilon=epsilon, delta=1e-6).task
     text = in_view(task)
     assert f"Send{strength.capitalize()} protection" in text
-    assert f"{strength.capitalize()} protection: your answer makes any result up to" in text
+    assert f"{strength.capitalize()} protection: your answer can make any result up to" in text
     assert ("Think twice before you answer" in text) == (strength == "weak")
     assert [each["data-strength"] for _, each in Tags(ask_page(task)).found if "data-strength" in each] == [strength]
     experts = "Protection is called strong up to epsilon 1, delta 1e-5, moderate up to epsilon 3, delta 0.001, and weak"
